@@ -1,0 +1,44 @@
+# Each target does all the set-up it needs: a fresh machine needs Python >= 3.11 and make, nothing else.
+PYTHON ?= python3
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+.PHONY: demo test lint types layers unit validate bench-physics format clean
+
+demo: $(READY)            ## a random phantom seen from its boundary, as one picture
+	$(BIN)/eitlens demo
+
+test: $(READY)            ## everything CI runs: lint, types, layers, tests, side by side
+	$(MAKE) --no-print-directory -j4 --output-sync=target lint types layers unit
+
+lint: $(READY)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+# Two workers of one thread each: with more threads than cores the small solves fight each other.
+unit: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+
+validate: $(READY)        ## the slow studies: plots and asserted numbers in validation/out
+	for study in validation/*.py; do echo "== $$study"; $(BIN)/python $$study || exit 1; done
+
+bench-physics: $(READY)   ## both solvers against scipy's sparse LU, in one run
+	$(BIN)/python benchmarks/physics.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+clean:
+	rm -rf .venv
+
+# torch goes first and alone, so that no other package can pull in another build of it.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)

@@ -1,0 +1,118 @@
+"""eitlens: see inside a body from measurements on its boundary (electrical impedance tomography).
+
+    import eitlens as eit
+
+    square = eit.Square(200)
+    phantom = eit.Phantom([eit.Ellipse(center=(0.2, -0.1), semi_axes=(0.15, 0.3), angle=0.4)])
+    currents = eit.currents.cosine(square, 3)
+    difference = eit.BoundaryIntegralSolver(square).difference(phantom, currents)
+    image = eit.direct_sampling(square, difference)
+
+Names are imported on first use, so that `import eitlens` and the command line stay light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from eitlens import models
+    from eitlens.classical import direct_sampling, index_function, picard_sum
+    from eitlens.domain import Domain, Square
+    from eitlens.errors import ConvergenceError, InputError
+    from eitlens.feature import harmonic_extension
+    from eitlens.forward import (
+        BoundaryIntegralSolver,
+        GridSolver,
+        LevelSet,
+        NeumannToDirichlet,
+        Solver,
+        add_noise,
+        add_white_noise,
+        currents,
+    )
+    from eitlens.phantom import (
+        Ellipse,
+        EllipseSampler,
+        Phantom,
+        PhantomBatch,
+        Polygon,
+        PolygonSampler,
+        area_fraction,
+        circle,
+        indicator,
+        stack,
+    )
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
+    "eitlens.domain": ("Domain", "Square"),
+    "eitlens.errors": ("ConvergenceError", "InputError"),
+    "eitlens.feature": ("harmonic_extension",),
+    "eitlens.forward": (
+        "BoundaryIntegralSolver",
+        "GridSolver",
+        "LevelSet",
+        "NeumannToDirichlet",
+        "Solver",
+        "add_noise",
+        "add_white_noise",
+    ),
+    "eitlens.phantom": (
+        "Ellipse",
+        "EllipseSampler",
+        "Phantom",
+        "PhantomBatch",
+        "Polygon",
+        "PolygonSampler",
+        "area_fraction",
+        "circle",
+        "indicator",
+        "stack",
+    ),
+}
+_MODULES = {"models": "eitlens.models", "currents": "eitlens.forward.currents"}
+_NAMES = {name: home for home, names in _HOME.items() for name in names}
+
+__all__ = [
+    "BoundaryIntegralSolver",
+    "ConvergenceError",
+    "Domain",
+    "Ellipse",
+    "EllipseSampler",
+    "GridSolver",
+    "InputError",
+    "LevelSet",
+    "NeumannToDirichlet",
+    "Phantom",
+    "PhantomBatch",
+    "Polygon",
+    "PolygonSampler",
+    "Solver",
+    "Square",
+    "add_noise",
+    "add_white_noise",
+    "area_fraction",
+    "circle",
+    "currents",
+    "direct_sampling",
+    "harmonic_extension",
+    "index_function",
+    "indicator",
+    "models",
+    "picard_sum",
+    "stack",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'eitlens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

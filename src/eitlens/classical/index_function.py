@@ -1,0 +1,49 @@
+"""The index function of the paper's Theorem 1: the inclusion from the full Neumann-to-Dirichlet map.
+
+With the eigenpairs (λ_l, g_l) of Λ_σ - Λ_σ0 and ψ_l the harmonic extension of g_l, the Picard sum
+
+    Θ_L(x) = Σ_{l <= L} |∇ψ_l(x)|² / |λ_l|
+
+stays bounded as L grows if x is in the inclusion D and diverges if it is not. (The paper writes it with φ_l = λ_l ψ_l,
+the extension of (Λ_σ - Λ_σ0) g_l, over |λ_l|³, and one direction d; we add up two orthogonal directions. Its λ_l are
+called positive but are negative for σ > σ0: only |λ_l| enters.) Then
+
+    I_L = 1 - (2/π) arctan( (π ε / 2ρ) Θ_L ),     ρ > max_D Θ_L,
+
+tends to 1 - O(ε) in D and to 0 outside.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.domain import Domain
+from eitlens.errors import InputError
+from eitlens.forward.ntd import Eigenpairs
+
+Field = Float64[Tensor, "nx ny"]
+
+
+def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> Field:
+    """Θ_L with L = `count`, or as many eigenpairs as stand above the noise floor if that is fewer."""
+    usable = int((pairs.values.abs() > pairs.floor).sum())
+    kept = usable if count is None else min(count, usable)
+    if kept == 0:
+        raise InputError("no eigenvalue stands above the noise floor: is there an inclusion at all?")
+    total = torch.zeros(domain.shape, dtype=torch.float64, device=pairs.values.device)
+    for part in torch.split(torch.arange(kept), 16):
+        values, functions = pairs.values[part], pairs.functions[part]
+        _, dx, dy = domain.extend_with_gradient(functions)
+        total += torch.einsum("l,lij->ij", 1 / values.abs(), dx.square() + dy.square())
+    return total
+
+
+def index_function(theta: Field, epsilon: float = 0.1, rho: float | None = None, fraction: float = 0.1) -> Field:
+    """I_L in [0, 1], near 1 inside. Without `rho`, the quantile of Θ_L that `fraction` of the body lies below."""
+    if rho is None:
+        rho = float(theta.flatten().quantile(fraction))
+    if not (0 < epsilon < 1 and rho > 0):
+        raise InputError(f"expected 0 < epsilon < 1 and rho > 0, got {epsilon} and {rho}")
+    return 1 - (2 / math.pi) * torch.atan(math.pi * epsilon / (2 * rho) * theta)

@@ -1,0 +1,30 @@
+"""`eitlens check`: read a data set to the last byte and say whether it is whole."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(help="Folder of the data set.")],
+) -> None:
+    """Validate a data set: checksums, finite numbers, masks against phantoms.
+
+    Example: eitlens check data/disjoint
+    """
+    from rich.console import Console
+
+    from eitlens.cli.generate import progress_bar
+    from eitlens.data import check as validate
+
+    console = Console()
+    with progress_bar(console) as bar:
+        task = bar.add_task("checking", total=None)
+        found = validate(folder, lambda done, total: bar.update(task, completed=done, total=total))
+    console.print(
+        f"{folder}: sound. {found.samples} samples of {found.currents} currents at {found.n} cells a side, "
+        f"{found.shards} shards, {found.bytes / 1e6:.1f} MB, inclusions cover {found.area:.1%}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,46 @@
+"""The entry point: one line a command, and the user's mistakes as one line and exit status 2."""
+
+from typing import Annotated
+
+import typer
+
+from eitlens import __version__
+from eitlens.cli.demo import demo
+from eitlens.cli.models import models
+from eitlens.errors import InputError
+
+
+class _Commands(typer.core.TyperGroup):
+    """Turns the library's `InputError` into one line on the terminal."""
+
+    def invoke(self, ctx: typer.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="See inside a body from measurements on its boundary.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"eitlens {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """See inside a body from measurements on its boundary."""
+
+
+app.command()(demo)
+app.command()(models)

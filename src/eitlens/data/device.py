@@ -1,0 +1,30 @@
+"""Where to compute."""
+
+import os
+
+import torch
+
+from eitlens.errors import InputError
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """`auto` is this process's GPU when there is one (LOCAL_RANK under torchrun), else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(
+            f"no device is called {name!r}: choose auto, cpu, cuda or cuda:0, cuda:1, …"
+        ) from None
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise InputError(f"{name}: this machine or this torch has no CUDA: use --device cpu")
+        count = torch.cuda.device_count()
+        if name == "cuda":
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % count)
+        if device.index >= count:
+            raise InputError(f"{name}: this machine has {count} GPUs, the first is cuda:0")
+    elif device.type != "cpu":
+        raise InputError(f"{name}: expected cpu or cuda: the physics needs float64")
+    return device

@@ -1,0 +1,92 @@
+"""Files that are whole or not there: written under another name, flushed to disk, then renamed."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from eitlens.errors import InputError
+
+_PREFIX = ".tmp"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write the whole file or leave nothing but a temporary file that no reader looks at."""
+    temporary = path.with_name(f"{_PREFIX}.{_host()}.{os.getpid()}.{path.name}")
+    with disk_errors(path):
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _flush_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder and those above it."""
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes killed on this machine left half-written; those still alive keep theirs."""
+    for file in folder.glob(f"{_PREFIX}.{_host()}.*"):
+        pid = file.name.removeprefix(f"{_PREFIX}.{_host()}.").split(".")[0]
+        if pid.isdecimal() and not _alive(int(pid)):
+            file.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
+    with disk_errors(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """What the disk refuses, as one line that names the file and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = (
+            "free some space and run the same command again: it goes on where it stopped"
+            if full
+            else "check it"
+        )
+        raise InputError(f"{path}: {error.strerror or error}: {remedy}") from error
+
+
+def _host() -> str:
+    # A dot would be taken for the end of the name.
+    return socket.gethostname().replace(".", "-") or "host"
+
+
+def _alive(pid: int) -> bool:
+    """Whether there is such a process; when in doubt (or where asking would kill it, as on Windows), yes."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,36 @@
+"""Boundary data back from their harmonic extension."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.domain import Domain
+
+
+class Recovered(NamedTuple):
+    """Boundary data and how well their extension is the field they were taken from."""
+
+    difference: Float64[Tensor, "samples currents boundary"]
+    residual: float
+    """Largest relative L² difference on the grid, over samples and currents."""
+
+
+def recover(domain: Domain, phi: Float64[Tensor, "samples currents nx ny"]) -> Recovered:
+    """The Neumann data w of harmonic functions φ given on the grid.
+
+    φ is determined by its values on the boundary: solve T w = φ|∂Ω, where T = trace ∘ extension is the
+    Neumann-to-Dirichlet map of the empty body. T is of order -1, so an error of φ there is amplified
+    at most by about the number of nodes, and only in its roughest part.
+    """
+    size = domain.boundary_size
+    matrix = domain.trace(domain.extend(torch.eye(size, dtype=torch.float64))).T
+    level = domain.trace(phi).mean(-1)[..., None, None]
+    given = phi - level
+    # T kills constants: with the rank one added it is invertible, and the solution has zero mean.
+    trace = domain.trace(given).flatten(0, 1)
+    data = torch.linalg.solve(matrix + 1 / size, trace.T).T.reshape(*phi.shape[:2], size)
+    error = (domain.extend(data) - given).square().sum((-2, -1)).sqrt()
+    norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)
+    return Recovered(data, float((error / norm).max()))

@@ -1,0 +1,117 @@
+"""What a domain is: a body Ω, a grid of nodes inside it and a closed loop of nodes on its boundary.
+
+Everything above `domain/` sees the body through this class alone. A new body is one file beside this one.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Complex128, Float64
+from torch import Tensor
+
+CPU = torch.device("cpu")
+
+
+class ConformalMap(NamedTuple):
+    """The Riemann map ζ of a body onto the unit disk and its first two derivatives, at some points z = x + iy."""
+
+    value: Complex128[Tensor, "*points"]
+    first: Complex128[Tensor, "*points"]
+    second: Complex128[Tensor, "*points"]
+
+
+class Extension(NamedTuple):
+    """A harmonic function and its gradient on the grid."""
+
+    value: Float64[Tensor, "*batch nx ny"]
+    dx: Float64[Tensor, "*batch nx ny"]
+    dy: Float64[Tensor, "*batch nx ny"]
+
+
+class Domain(ABC):
+    """A bounded, simply connected body in the plane.
+
+    Boundary functions are given by their values at `boundary_size` nodes, equally spaced in arclength along the closed
+    loop, counter-clockwise. Integrals over the boundary use the trapezoid rule on that loop, so every node has the same
+    weight `boundary_weight`, the mean of a boundary function is the plain mean of its values, and a current g is the
+    set of point sources of strength `boundary_weight * g[k]` at the nodes.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of grid nodes along x and y."""
+
+    @property
+    @abstractmethod
+    def boundary_size(self) -> int:
+        """Number of boundary nodes."""
+
+    @property
+    @abstractmethod
+    def perimeter(self) -> float:
+        """Length of the boundary."""
+
+    @abstractmethod
+    def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
+        """Coordinates of the grid nodes, indexed [i, j] with x growing along i and y along j."""
+
+    @abstractmethod
+    def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
+        """Coordinates of the boundary nodes."""
+
+    @abstractmethod
+    def trace(self, field: Float64[Tensor, "*batch nx ny"]) -> Float64[Tensor, "*batch boundary"]:
+        """Values of a nodal field at the boundary nodes."""
+
+    @abstractmethod
+    def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
+        """Distance to the boundary, positive inside and negative outside."""
+
+    @abstractmethod
+    def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
+        """The Riemann map onto the unit disk, differentiable in the points."""
+
+    @abstractmethod
+    def extend(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch nx ny"]:
+        """Solve Δφ = 0, ∂φ/∂n = values, ∮φ = 0 on the grid; `values` less their mean, for there to be a solution."""
+
+    @abstractmethod
+    def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
+        """The same φ together with ∇φ, accurate up to the boundary."""
+
+    def describe_boundary(self) -> str:
+        """How many boundary values there are, in words, for error messages."""
+        return f"{self.boundary_size} boundary values"
+
+    def explain_boundary(self, got: int) -> str:
+        """A guess, in words, of how a wrong number of boundary values came about."""
+        return ""
+
+    @property
+    def boundary_weight(self) -> float:
+        """Length of boundary a node stands for: the weight of the trapezoid rule."""
+        return self.perimeter / self.boundary_size
+
+    def arclength(self, device: torch.device = CPU) -> Float64[Tensor, "boundary"]:
+        """Arclength of each boundary node from the first."""
+        return self.boundary_weight * torch.arange(self.boundary_size, dtype=torch.float64, device=device)
+
+    def angle(self, device: torch.device = CPU) -> Float64[Tensor, "boundary"]:
+        """Polar angle θ of each boundary node about the origin, in (-π, π]."""
+        x, y = self.boundary(device).unbind(-1)
+        return torch.atan2(y, x)
+
+    def boundary_mass(self, device: torch.device = CPU) -> Float64[Tensor, "boundary boundary"]:
+        """Mass matrix of the continuous, piecewise linear functions on the loop: circulant, (h/6)(1, 4, 1)."""
+        eye = torch.eye(self.boundary_size, dtype=torch.float64, device=device)
+        return self.boundary_weight / 6 * (4 * eye + eye.roll(1, 0) + eye.roll(-1, 0))
+
+    def boundary_norm(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch"]:
+        """The L² norm of a boundary function by the trapezoid rule."""
+        return (self.boundary_weight * values.square().sum(-1)).sqrt()
+
+    def contains(self, points: Float64[Tensor, "*points 2"]) -> Bool[Tensor, "*points"]:
+        """Whether each point lies inside the body."""
+        return self.clearance(points) > 0

@@ -1,0 +1,109 @@
+"""The square (-1, 1)²: the body of the paper."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
+from eitlens.domain.square_extension import extend, extend_with_gradient
+from eitlens.domain.square_map import conformal_map
+from eitlens.errors import InputError
+
+
+@dataclass(frozen=True)
+class Square(Domain):
+    """(-1, 1)² with n cells a side: (n+1)² nodes, h = 2/n, and a boundary loop of 4n nodes.
+
+    Node [i, j] is at x = -1 + i h, y = -1 + j h. Boundary node k is at arclength k h, counter-clockwise from (-1, -1):
+    bottom, right, top (leftwards), left (downwards). The corners are the nodes 0, n, 2n, 3n, each once.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise InputError(f"Square needs at least 2 cells a side, got {self.n}")
+
+    @property
+    def h(self) -> float:
+        """Mesh size."""
+        return 2.0 / self.n
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of grid nodes along x and y."""
+        return self.n + 1, self.n + 1
+
+    @property
+    def boundary_size(self) -> int:
+        """Number of boundary nodes, 4n."""
+        return 4 * self.n
+
+    @property
+    def perimeter(self) -> float:
+        """Length of the boundary."""
+        return 8.0
+
+    def describe_boundary(self) -> str:
+        """How many boundary values there are."""
+        return f"{4 * self.n} boundary values (4 × {self.n} cells)"
+
+    def explain_boundary(self, got: int) -> str:
+        """The usual slips: corners dropped or counted twice, another grid."""
+        if got == 4 * self.n - 4:
+            return ": were the corners dropped?"
+        if got == 4 * self.n + 4:
+            return ": were the corners counted twice?"
+        if got == 4 * self.n + 1:
+            return ": is the first node repeated at the end?"
+        return f": is it Square({got // 4})?" if got % 4 == 0 and got >= 8 else ""
+
+    def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
+        """Coordinates of the grid nodes, indexed [i, j]."""
+        return _nodes(self.n, device)
+
+    def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
+        """Coordinates of the boundary nodes."""
+        return self.nodes(device).flatten(0, 1)[self.loop(device)]
+
+    def loop(self, device: torch.device = CPU) -> Int64[Tensor, "boundary"]:
+        """Flat grid index i (n+1) + j of each boundary node."""
+        return _loop(self.n, device)
+
+    def trace(self, field: Float64[Tensor, "*batch nx ny"]) -> Float64[Tensor, "*batch boundary"]:
+        """Values of a nodal field at the boundary nodes."""
+        return field.flatten(-2)[..., self.loop(field.device)]
+
+    def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
+        """Distance to the boundary, positive inside (outside: minus the distance to the nearest side's line)."""
+        return 1.0 - points.abs().amax(-1)
+
+    def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
+        """The Riemann map onto the unit disk."""
+        return conformal_map(points)
+
+    def extend(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch nx ny"]:
+        """The harmonic function with Neumann data `values`, by cosine series on the four sides."""
+        return extend(values, self.n)
+
+    def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
+        """The same function with its gradient in closed form."""
+        return extend_with_gradient(values, self.n)
+
+
+@lru_cache(maxsize=16)
+def _nodes(n: int, device: torch.device) -> Float64[Tensor, "nx ny 2"]:
+    line = torch.arange(n + 1, dtype=torch.float64, device=device) * 2 / n - 1
+    return torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
+
+
+@lru_cache(maxsize=16)
+def _loop(n: int, device: torch.device) -> Int64[Tensor, "boundary"]:
+    up, down = torch.arange(n, device=device), torch.arange(n, 0, -1, device=device)
+    low, high = torch.zeros_like(up), torch.full_like(up, n)
+    i = torch.cat([up, high, down, low])
+    j = torch.cat([low, up, high, down])
+    return i * (n + 1) + j

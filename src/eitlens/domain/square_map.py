@@ -1,0 +1,59 @@
+"""The Riemann map of the square (-1, 1)² onto the unit disk.
+
+The inverse map is the Schwarz–Christoffel integral z = c ∫₀^ζ (1 + t⁴)^(-1/2) dt, so the map itself is a lemniscatic
+sine, ζ(z) = e^{iπ/4} sl(e^{-iπ/4} z / c), and sl is a quotient of Jacobi's theta functions with nome q = exp(-π):
+
+    ζ(z) = e^{iπ/4} ϑ₁(v) / ϑ₃(v),    v = π / (2√2) · e^{-iπ/4} z.
+
+On the square |Re v| + |Im v| <= π/2 and five terms of each series give all digits. From sl'' = -2 sl³ follows
+ζ'' = 2 ζ³ / c², and ζ' = π/(2√2) ϑ₃(0)² ϑ₂(v) ϑ₄(v) / ϑ₃(v)² (NIST Digital Library of Mathematical Functions,
+20.2 and 22.2). The corners go to e^{iπ(2k+1)/4}; the axes and the diagonals are mapped to themselves.
+"""
+
+import cmath
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Complex128, Float64
+from torch import Tensor
+
+from eitlens.domain.base import ConformalMap
+
+_NOME = math.exp(-math.pi)
+_TERMS = 5
+_ROTATION = cmath.exp(0.25j * math.pi)
+_SCALE = math.pi / (2 * math.sqrt(2))
+_THETA_3_AT_0 = 1 + 2 * sum(_NOME ** (k * k) for k in range(1, _TERMS))
+# c = |corner| / ∫₀¹ (1 - s⁴)^(-1/2) ds; the integral is half the lemniscate constant, (π/2) ϑ₃(0)² / √2.
+_C = math.sqrt(2) / (math.pi / 2 * _THETA_3_AT_0**2 / math.sqrt(2))
+
+Complex = Complex128[Tensor, "*points"]
+
+
+class _Theta(NamedTuple):
+    one: Complex
+    two: Complex
+    three: Complex
+    four: Complex
+
+
+def conformal_map(points: Float64[Tensor, "*points 2"]) -> ConformalMap:
+    """ζ, ζ' and ζ'' at points of the closed square."""
+    z = torch.complex(points[..., 0], points[..., 1])
+    theta = _theta(z * (_SCALE * _ROTATION.conjugate()))
+    value = _ROTATION * theta.one / theta.three
+    first = _SCALE * _THETA_3_AT_0**2 * theta.two * theta.four / theta.three**2
+    return ConformalMap(value, first, (2 / _C**2) * value**3)
+
+
+def _theta(v: Complex) -> _Theta:
+    """Jacobi's four theta functions of nome exp(-π), by their Fourier series."""
+    odd = [_NOME ** ((k + 0.5) ** 2) for k in range(_TERMS)]
+    even = [_NOME ** (k * k) for k in range(1, _TERMS)]
+    one = sum((2 * (-1) ** k * q * torch.sin((2 * k + 1) * v) for k, q in enumerate(odd)), torch.zeros_like(v))
+    two = sum((2 * q * torch.cos((2 * k + 1) * v) for k, q in enumerate(odd)), torch.zeros_like(v))
+    cosines = [2 * q * torch.cos(2 * k * v) for k, q in enumerate(even, start=1)]
+    three = sum(cosines, torch.ones_like(v))
+    four = sum(((-1) ** k * term for k, term in enumerate(cosines, start=1)), torch.ones_like(v))
+    return _Theta(one, two, three, four)

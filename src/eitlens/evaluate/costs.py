@@ -1,0 +1,150 @@
+"""What a network costs: parameters, arithmetic, memory for training, and speed on the machine at hand.
+
+Arithmetic and memory are counted without computing anything, on tensors that have a shape and no values. A
+multiplication with an addition counts as two operations. Fourier transforms are counted apart: the usual
+figures for spectral networks leave the FFT out, and ours are matrix products. The paper's GFLOPs column is
+its profiler's for a batch of 8: it counts convolutions forward, matrix products forward and backward, and no
+transposed convolutions; ours is the forward pass of one image, all of it.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
+
+from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Published
+from eitlens.models.fourier import Analysis, Synthesis
+from eitlens.models.registry import create, preset
+
+WARM_UP = 1
+LEAST_SECONDS = 0.5
+LEAST_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one image.
+
+    Attributes:
+        preset: the network's name.
+        title: the paper's name for it.
+        parameters: number of parameters.
+        gflops: 10⁹ operations of a forward pass, without Fourier transforms.
+        transform_gflops: 10⁹ operations of the Fourier transforms.
+        activation_mib: mebibytes kept for the backward pass, in float32.
+        images_per_second: forward passes a second on the machine at hand, or None if not timed.
+        published: the paper's row.
+    """
+
+    preset: str
+    title: str
+    parameters: int
+    gflops: float
+    transform_gflops: float
+    activation_mib: float
+    images_per_second: float | None
+    published: Published
+
+
+def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed: bool = True) -> Cost:
+    """The cost of the named preset on n × n grids; `batch` and `device` are for the timing."""
+    chosen = preset(name)
+    with FakeTensorMode():
+        network = create(name)
+        total, transforms = operations(network, n)
+        kept = activation_bytes(network, n)
+    return Cost(
+        preset=name,
+        title=chosen.title,
+        parameters=sum(parameter.numel() for parameter in network.parameters()),
+        gflops=(total - transforms) / 1e9,
+        transform_gflops=transforms / 1e9,
+        activation_mib=kept / 2**20,
+        images_per_second=speed(create(name), n, batch, device) if timed else None,
+        published=chosen.published,
+    )
+
+
+def costs(
+    names: Iterable[str], n: int = 201, batch: int = 1, device: str = "cpu", timed: bool = True
+) -> list[Cost]:
+    """The cost of each preset."""
+    return [measure(name, n, batch, device, timed) for name in names]
+
+
+def operations(network: Network, n: int) -> tuple[int, int]:
+    """Operations of a forward pass of one image: all, and those of Fourier transforms among them."""
+    network.eval()
+    counter = FlopCounterMode(display=False, custom_mapping=_SOFTMAX_ON_CPU)
+    with torch.no_grad(), counter:
+        network(_features(network, 1, n))
+    counts = counter.get_flop_counts()
+    transforms = {
+        name for name, module in network.named_modules() if isinstance(module, Analysis | Synthesis)
+    }
+    within = (sum(counts[f"{type(network).__name__}.{name}"].values()) for name in transforms)
+    return counter.get_total_flops(), sum(within)
+
+
+def activation_bytes(network: Network, n: int) -> int:
+    """Bytes that autograd keeps from a forward pass of one image, parameters and buffers not counted."""
+    own = {_storage(tensor) for tensor in (*network.parameters(), *network.buffers())}
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        kept[_storage(tensor)] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    network.train()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        logits = network(_features(network, 1, n))
+        total = sum(size for storage, size in kept.items() if storage not in own)
+    del logits  # held until here: a storage freed early would lend its address to another
+    return total
+
+
+def speed(network: Network, n: int, batch: int, device: str) -> float:
+    """Images a second, the median over forward passes of `batch` images after a warm-up."""
+    network = network.to(device).eval()
+    features = _features(network, batch, n).to(device)
+
+    def run() -> None:
+        network(features)
+        if features.is_cuda:
+            torch.cuda.synchronize()
+
+    with torch.no_grad():
+        for _ in range(WARM_UP):
+            run()
+        return batch / statistics.median(_times(run))
+
+
+def _times(run: Callable[[], None]) -> list[float]:
+    times: list[float] = []
+    while len(times) < LEAST_RUNS or sum(times) < LEAST_SECONDS:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def _features(network: Network, batch: int, n: int) -> Tensor:
+    return torch.randn(batch, CHANNELS_PER_CURRENT * network.config.currents, n, n)
+
+
+def _storage(tensor: Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _softmax_attention(q: Any, k: Any, v: Any, *_: object, **__: object) -> int:
+    """Operations of the fused attention kernel of a CPU, which the counter does not know by itself."""
+    return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
+
+
+_SOFTMAX_ON_CPU = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _softmax_attention}

@@ -1,0 +1,1 @@
+"""Pictures: one style, one file a figure."""

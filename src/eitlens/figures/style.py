@@ -1,0 +1,55 @@
+"""One style for all figures: readable in grey, y up, the body to scale."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
+_RC = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "lines.linewidth": 1.3,
+}
+
+
+@contextmanager
+def picture(path: Path, rows: int, columns: int, size: float = 2.6) -> Iterator[np.ndarray]:
+    """Axes of a figure of square panels as a (rows, columns) array; the figure is saved to `path` at the end.
+
+    The style holds inside the block only, and no global state of matplotlib is touched.
+    """
+    with mpl.rc_context(_RC):
+        figure = Figure(figsize=(size * 1.18 * columns, size * rows), layout="constrained")
+        yield figure.subplots(rows, columns, squeeze=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+
+
+def show_field(axes: Axes, field: Float[Tensor, "nx ny"], title: str, diverging: bool = False) -> None:
+    """A nodal field on (-1, 1)² with a colour bar; diverging colours are centred at zero."""
+    values = field.detach().cpu().numpy().T
+    limit = float(np.abs(values).max()) or 1.0
+    colours = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit} if diverging else {"cmap": SEQUENTIAL}
+    image = axes.imshow(values, origin="lower", extent=(-1, 1, -1, 1), **colours)
+    axes.set_title(title)
+    axes.set_xticks([-1, 0, 1])
+    axes.set_yticks([-1, 0, 1])
+    axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+
+
+def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white") -> None:
+    """The true outline of the inclusion on top of a field."""
+    nx, ny = level_set.shape
+    x, y = np.linspace(-1, 1, nx), np.linspace(-1, 1, ny)
+    axes.contour(x, y, level_set.detach().cpu().numpy().T, levels=[0.0], colors=[color], linewidths=0.9)

@@ -1,0 +1,153 @@
+"""The outlines of smooth inclusions as curves in the unit disk, and how many nodes they need."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Complex128, Float64, Int64
+from torch import Tensor
+
+from eitlens.domain import Domain
+from eitlens.errors import InputError
+from eitlens.memory import chunk_size
+from eitlens.phantom import Curve, Ellipse, PhantomBatch
+
+_COARSE, _FINE = 64, 256
+_STEP = 16
+
+
+class Outlines(NamedTuple):
+    """All outlines of each phantom, end to end, as image curves Z(t) = ζ(z(t)) in the unit disk."""
+
+    point: Complex128[Tensor, "batch unknowns"]
+    first: Complex128[Tensor, "batch unknowns"]
+    second: Complex128[Tensor, "batch unknowns"]
+    present: Bool[Tensor, "batch unknowns"]
+    transmission: Float64[Tensor, "batch unknowns"]
+    outside: Float64[Tensor, "batch"]
+    step: float
+
+
+def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
+    """`count` nodes on each outline, mapped to the disk: Z' = ζ' z', Z'' = ζ'' z'² + ζ' z''."""
+    curve, present, inside = smooth_curves(batch, count)
+    center = torch.where(present[..., None, None], curve.point, 0.0)
+    image = domain.conformal_map(center)
+    dz, ddz = torch.view_as_complex(curve.first), torch.view_as_complex(curve.second)
+    outside = batch.outside[:, None]
+    contrast = torch.where(present & (inside != outside), inside - outside, torch.inf)
+    # Equal conductivities make λ infinite; any large number lets the charge vanish without spoiling the solve.
+    ratio = torch.where(contrast.isinf(), 1e16, (inside + outside) / (2 * contrast))
+    spread = (ratio[..., None].expand(-1, -1, count), present[..., None].expand(-1, -1, count))
+    return Outlines(
+        image.value.flatten(1),
+        (image.first * dz).flatten(1),
+        (image.second * dz**2 + image.first * ddz).flatten(1),
+        spread[1].flatten(1),
+        spread[0].flatten(1),
+        batch.outside,
+        2 * torch.pi / count,
+    )
+
+
+@torch.no_grad()
+def needed_nodes(domain: Domain, batch: PhantomBatch, tolerance: float) -> Int64[Tensor, "batch"]:
+    """Nodes an outline for a relative error of about `tolerance`, as a multiple of 16.
+
+    The trapezoid rule on a curve errs by exp(-count · reach) with reach = distance / |z'| for a singularity at
+    that distance: another outline, the sources on the boundary (measured: 0.85 of the distance, for the roughest
+    currents), or the curve's own focus. The reach is seen from nodes 2π/64 apart in the curve's parameter, and
+    from finer ones where it is shorter than that. Outlines that overlap, touch or nearly touch are an error, as
+    the integral equation does not hold for them or would need too many nodes.
+    """
+    _check_apart(batch)
+    reach = _reach(domain, batch, _COARSE)
+    unclear = torch.nonzero((reach < 2 * torch.pi / _COARSE).any(-1)).flatten()
+    if len(unclear):
+        reach[unclear] = _reach(domain, batch[unclear], _FINE)
+    _check_reach(batch, reach)
+    count = math.log(1 / tolerance) / reach.amin(-1)
+    return (_STEP * torch.ceil(count / _STEP)).to(torch.int64).clamp(min=2 * _STEP)
+
+
+def smooth_curves(
+    batch: PhantomBatch, count: int
+) -> tuple[Curve, Bool[Tensor, "batch slots"], Float64[Tensor, "batch slots"]]:
+    """The outlines, which slots are in use, and the conductivity inside each."""
+    for group in batch.groups:
+        if group.kind is not Ellipse:
+            name = group.kind.__name__
+            raise InputError(f"BoundaryIntegralSolver needs smooth shapes, got a {name}: use GridSolver instead")
+    (group,) = batch.groups
+    return Ellipse.curve(group.parameters, count), group.present, group.inside
+
+
+def _reach(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "batch slots"]:
+    """The smallest distance / |z'| from each outline to what disturbs it; ∞ in an absent slot."""
+    slots = batch.groups[0].present.shape[1]
+    size = chunk_size(32 * slots * count**2, batch.device)
+    return torch.cat([_reach_of_part(domain, part, count) for _, part in _parts(batch, size)])
+
+
+def _reach_of_part(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "batch slots"]:
+    curve, present, _ = smooth_curves(batch, count)
+    speed = curve.first.square().sum(-1).sqrt()
+    wall = (0.85 * domain.clearance(curve.point) / speed).amin(-1)
+    focus = 2 * speed.amin(-1) / speed.amax(-1)
+    reach = torch.minimum(torch.minimum(wall, focus), _reach_to_others(curve, speed, present))
+    return torch.where(present, reach, torch.inf)
+
+
+def _reach_to_others(
+    curve: Curve, speed: Float64[Tensor, "batch slots nodes"], present: Bool[Tensor, "batch slots"]
+) -> Float64[Tensor, "batch slots"]:
+    point, slots = curve.point, curve.point.shape[1]
+    rows = []
+    for i in range(slots):
+        distance = torch.cdist(point[:, i, None].expand(-1, slots, -1, -1), point)
+        other = present & (torch.arange(slots, device=present.device) != i)
+        distance = torch.where(other[:, :, None, None], distance, torch.inf).amin((1, 3))
+        rows.append((distance / speed[:, i]).amin(-1))
+    return torch.stack(rows, 1)
+
+
+def _check_reach(batch: PhantomBatch, reach: Float64[Tensor, "batch slots"]) -> None:
+    """Refuse what the fine nodes cannot tell from touching: outlines that cross have a reach of √2 π/256 at most."""
+    for k, slot in torch.nonzero(reach < 2 * torch.pi / _FINE)[:1].tolist():
+        raise InputError(
+            f"phantom {k}: {_shape(batch, k, slot)} is too thin, or almost touches another outline or the boundary: "
+            "use GridSolver instead"
+        )
+
+
+def _check_apart(batch: PhantomBatch) -> None:
+    """Refuse shapes with a node of one in another, naming the pair."""
+    slots = batch.groups[0].present.shape[1]
+    for start, part in _parts(batch, chunk_size(64 * slots**2 * _FINE, batch.device)):
+        for k, i, j in torch.nonzero(_overlaps(part))[:1].tolist():
+            first, second = sorted((i, j))
+            pair = " and ".join(_shape(part, k, slot) for slot in (first, second))
+            raise InputError(
+                f"phantom {start + k}: shapes {first} and {second} overlap or touch ({pair}): use GridSolver instead"
+            )
+
+
+def _overlaps(batch: PhantomBatch) -> Bool[Tensor, "batch slots slots"]:
+    """Whether some node of outline i lies in shape j."""
+    curve, present, _ = smooth_curves(batch, _FINE)
+    (group,) = batch.groups
+    slots = present.shape[1]
+    rows = [curve.point[:, i, None].expand(-1, slots, -1, -1) for i in range(slots)]
+    inside = torch.stack([group.kind.within(group.parameters, row, 0.0).any(-1) for row in rows], 1)
+    different = ~torch.eye(slots, dtype=torch.bool, device=inside.device)
+    return inside & different & present[:, :, None] & present[:, None, :]
+
+
+def _parts(batch: PhantomBatch, size: int) -> Iterator[tuple[int, PhantomBatch]]:
+    return ((k, batch[k : k + size]) for k in range(0, len(batch), size))
+
+
+def _shape(batch: PhantomBatch, k: int, slot: int) -> str:
+    (group,) = batch.groups
+    return str(group.kind.unpack(group.parameters[k, slot].detach().cpu()))

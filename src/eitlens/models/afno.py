@@ -1,0 +1,122 @@
+"""The adaptive Fourier neural operator: an FNO with a token mixer (Guibas et al., ICLR 2022) in every layer.
+
+The mixer applies one small network to every mode of the spectrum alike: the channels in blocks, a complex
+linear map within each block, ReLU on real and imaginary parts, a second map, and a soft threshold of 0.01
+that empties weak modes; then back, and the input is added. The paper does not give the number of blocks; 4
+has its number of parameters.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.fno import FNOConfig, Projection, SpectralLayer, with_coordinates
+from eitlens.models.fourier import Analysis, Modes, Synthesis, all_modes, low_modes, without_autocast
+
+THRESHOLD = 0.01
+MIXER_STD = 0.02
+
+
+@dataclass(frozen=True)
+class AFNOConfig:
+    """Configuration of an adaptive Fourier neural operator.
+
+    Attributes:
+        currents: number of currents in the input.
+        width: channels.
+        modes: modes kept by the spectral layers; the mixers act on all.
+        layers: number of spectral layers, each with a mixer.
+        blocks: blocks of channels in a mixer.
+        faithful: the published initialisation of the spectral layers, see `eitlens.models.fno`.
+    """
+
+    currents: int = 1
+    width: int = 48
+    modes: int = 14
+    layers: int = 6
+    blocks: int = 4
+    faithful: bool = False
+
+    @property
+    def spectral(self) -> FNOConfig:
+        """What the spectral layers need of it."""
+        return FNOConfig(self.currents, self.width, self.modes, self.layers, faithful=self.faithful)
+
+
+class ComplexBlocks(nn.Module):
+    """A complex affine map in each block of channels: weight (2, blocks, c, c), bias (2, blocks, c)."""
+
+    def __init__(self, blocks: int, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(MIXER_STD * torch.randn(2, blocks, size, size))
+        self.bias = nn.Parameter(MIXER_STD * torch.randn(2, blocks, size))
+
+    def forward(self, real: Tensor, imaginary: Tensor) -> tuple[Tensor, Tensor]:
+        """Real and imaginary parts (B, blocks, c, modes) to the same."""
+        a, b = self.weight.mT
+        shift = self.bias[..., None]
+        return a @ real - b @ imaginary + shift[0], a @ imaginary + b @ real + shift[1]
+
+
+class Mixer(nn.Module):
+    """u + F⁻¹ S(N(F u)) with the small network N on every mode and the soft threshold S."""
+
+    def __init__(self, width: int, blocks: int) -> None:
+        super().__init__()
+        self.blocks = blocks
+        self.first = ComplexBlocks(blocks, width // blocks)
+        self.second = ComplexBlocks(blocks, width // blocks)
+        self.analysis = Analysis()
+        self.synthesis = Synthesis()
+
+    def forward(self, u: Tensor, modes: Modes) -> Tensor:
+        """(B, C, n, n) to the same."""
+        with without_autocast(u):
+            real, imaginary = self._network(*self.analysis(u, modes))
+            mixed: Tensor = self.synthesis(real, imaginary, modes)
+        return u + mixed.to(u.dtype)
+
+    def _network(self, real: Tensor, imaginary: Tensor) -> list[Tensor]:
+        shape = real.shape
+        parts = (
+            part.reshape(shape[0], self.blocks, shape[1] // self.blocks, -1) for part in (real, imaginary)
+        )
+        hidden = [fn.relu(part) for part in self.first(*parts)]
+        return [fn.softshrink(part, THRESHOLD).reshape(shape) for part in self.second(*hidden)]
+
+
+class AFNO(Network):
+    """An adaptive Fourier neural operator; see the module."""
+
+    def __init__(self, config: AFNOConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.lift = nn.Conv2d(CHANNELS_PER_CURRENT * config.currents + 2, config.width, 1)
+        count = config.layers
+        spectral = config.spectral
+        self.layers = nn.ModuleList(
+            [SpectralLayer(spectral, last=index == count - 1) for index in range(count)]
+        )
+        self.mixers = nn.ModuleList([Mixer(config.width, config.blocks) for _ in range(count)])
+        self.project = Projection(config.width)
+
+    def latents(self, features: Tensor) -> dict[str, Tensor]:
+        """`layer1/n`, `layer2/n`, …, each after its mixer, and `logits`."""
+        u = self.lift(with_coordinates(check_features(features, self.config)))
+        n, device = features.shape[-1], features.device
+        low, every = low_modes(n, self.config.modes, device), all_modes(n, device)
+        levels: dict[str, Tensor] = {}
+        for index, (layer, mixer) in enumerate(zip(self.layers, self.mixers, strict=True), start=1):
+            u = levels[f"layer{index}/{n}"] = mixer(layer(u, low), every)
+        levels["logits"] = self.project(u)
+        return levels
+
+
+PRESETS = {
+    "afno": Preset(
+        "AFNO", AFNO, AFNOConfig(), 10_876_993, Published(6, 48, 14, "FFT", gflops=198.4, speed=151.0)
+    ),
+}

@@ -1,0 +1,183 @@
+"""The attention blocks of the U-Integral-Transformer: on the coarsest grid, and from a coarse to a fine one.
+
+Both make queries, keys and values with depthwise-separable convolutions and normalise queries and keys head
+by head before the inner product. Channels are split with the heads outermost: channel = head · d + index.
+
+Only linear maps stand between the fine latent x_f and the kernel integral of `CrossAttention`: a stencil D, a
+map P of the channels and the restriction R to the coarse grid. R and P act on different indices and commute,
+and so do P and the moments: with u = R D x_f,
+
+    Kᵀ V = Kᵀ (R (D x_f) P) = (Kᵀ u) P.
+
+So the values are never formed: the heads share one u with a quarter of their channels. It is the same
+function for a twentieth of the network's arithmetic and its largest tensor less. `faithful` takes the paper's
+order.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models.attention import Evaluation, attention, quadrature_scale
+from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, ImageNorm, Separable, image, tokens
+from eitlens.models.position import Euclidean, Sinusoidal
+from eitlens.models.resize import resize
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """What the attention blocks of a network have in common.
+
+    Attributes:
+        heads: number of heads.
+        evaluation: how the integral is taken, see `eitlens.models.attention`.
+        gated: multiply the fine latent by sigmoid(attention) instead of passing the attention on (Hadamard
+            product).
+        sinusoidal: fixed sinusoidal positions instead of learned Euclidean ones.
+        coarse_norms: whether the block on the coarsest grid normalises its queries, keys and output.
+        faithful: initialise with gain 0.01, normalise with eps 1e-6, form the values on the fine grid, and in
+            training drop a tenth of the kernel's entries, which needs the explicit form. In evaluation the
+            same function of the same weights as without it, but for eps, at the paper's cost.
+    """
+
+    heads: int = 4
+    evaluation: Evaluation = "reassociated"
+    gated: bool = False
+    sinusoidal: bool = False
+    coarse_norms: bool = True
+    faithful: bool = False
+
+    @property
+    def eps(self) -> float:
+        """What keeps the norms from dividing by zero."""
+        return PAPER_EPS if self.faithful else EPS
+
+    def position(self, channels: int, size: int) -> nn.Module:
+        """The encoding of positions on the network's own grid of size × size nodes."""
+        return Sinusoidal(channels, span=size - 1) if self.sinusoidal else Euclidean(channels)
+
+    def separable(self, inputs: int, outputs: int) -> Separable:
+        """A separable convolution with this configuration's initialisation."""
+        return Separable(inputs, outputs, gain=PAPER_GAIN if self.faithful else None)
+
+    def scale(self, nodes: int, depth: int) -> float:
+        """The factor before the inner product: 1/√d under a softmax, with the mesh weight 1/M otherwise."""
+        return 1 / sqrt(depth) if self.evaluation == "softmax" else quadrature_scale(nodes, depth)
+
+
+def split(nodes: Tensor, heads: int) -> Tensor:
+    """(B, M, heads·d) ↦ (B, M, heads, d)."""
+    return nodes.reshape(*nodes.shape[:-1], heads, -1)
+
+
+def merge(x: Tensor) -> Tensor:
+    """(B, heads, M, d) ↦ (B, M, heads·d)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+class CoarseAttention(nn.Module):
+    """Self-attention on the coarsest grid: (B, C, m, m) to the same, with twice the channels inside.
+
+    o = norm(attention(norm q, norm k, v) + v), then a separable convolution back and an image norm. There is
+    no residual from the block's input to its output.
+    """
+
+    def __init__(self, channels: int, size: int, config: AttentionConfig) -> None:
+        super().__init__()
+        inner = 2 * channels
+        depth = inner // config.heads
+        self.config = config
+        self.position = config.position(channels, size)
+        self.qkv = config.separable(channels, 3 * inner)
+        norms = [self._norm(depth) for _ in range(3)]
+        self.norm_q, self.norm_k, self.norm_o = norms
+        self.out = config.separable(inner, channels)
+        self.norm = ImageNorm(channels, config.eps)
+
+    def _norm(self, depth: int) -> nn.Module:
+        return (
+            HeadNorm(self.config.heads, depth, self.config.eps) if self.config.coarse_norms else nn.Identity()
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, m, m) ↦ (B, C, m, m)."""
+        size = x.shape[-1]
+        q, k, v = (split(part, self.config.heads) for part in self.qkv(self.position(x)).chunk(3, dim=-1))
+        heads = [part.transpose(1, 2) for part in (self.norm_q(q), self.norm_k(k), v)]
+        scale = self.config.scale(size * size, q.shape[-1])
+        o = attention(*heads, evaluation=self.config.evaluation, scale=scale).transpose(1, 2) + v
+        normal: Tensor = self.norm(image(self.out(image(self.norm_o(o).flatten(2), size)), size))
+        return normal
+
+
+class CrossAttention(nn.Module):
+    """Attention on a fine latent x_f (B, c, 2m, 2m) by a kernel from a coarse one x_c (B, 2c, m, m).
+
+    The kernel q(z)·k(z') lives on the coarse grid, the values come from the fine one, and the output is the
+    image norm of [the integral, a separable convolution of x_c], interpolated to the fine grid.
+    """
+
+    ATTENTION_DROPOUT = 0.1
+    OUTPUT_DROPOUT = 0.1
+
+    def __init__(self, channels: int, size: int, config: AttentionConfig) -> None:
+        super().__init__()
+        inner = config.heads * channels
+        self.config = config
+        self.position_fine = config.position(channels, 2 * size)
+        self.position_coarse = config.position(2 * channels, size)
+        self.query = config.separable(2 * channels, inner)
+        self.key = config.separable(2 * channels, inner)
+        self.value = config.separable(channels, inner)
+        self.norm_q = HeadNorm(config.heads, channels, config.eps)
+        self.norm_k = HeadNorm(config.heads, channels, config.eps)
+        self.out = config.separable(inner, channels)
+        self.shortcut = config.separable(2 * channels, channels)
+        self.norm = ImageNorm(2 * channels, config.eps)
+
+    def forward(self, fine: Tensor, coarse: Tensor) -> Tensor:
+        """(B, c, 2m, 2m) and (B, 2c, m, m) ↦ (B, 2c, 2m, 2m)."""
+        size = coarse.shape[-1]
+        fine, coarse = self.position_fine(fine), self.position_coarse(coarse)
+        q = self.norm_q(split(self.query(coarse), self.config.heads)).transpose(1, 2)
+        k = self.norm_k(split(self.key(coarse), self.config.heads)).transpose(1, 2)
+        o = image(merge(self._integral(q, k, fine, size)), size)
+        o = fn.dropout(image(self.out(o), size), self.OUTPUT_DROPOUT, self.training)
+        normal: Tensor = self.norm(self._join(o, image(self.shortcut(coarse), size), fine))
+        return normal
+
+    def _integral(self, q: Tensor, k: Tensor, fine: Tensor, size: int) -> Tensor:
+        scale = self.config.scale(q.shape[2], q.shape[3])
+        if self.config.evaluation == "reassociated" and not self.config.faithful:
+            return self._from_moments(q, k, fine, size, scale)
+        dropout = self.ATTENTION_DROPOUT if self.training and self.config.faithful else 0.0
+        evaluation: Evaluation = self.config.evaluation
+        if dropout and evaluation == "reassociated":
+            evaluation = "explicit"
+        v = split(self._values(fine, size), self.config.heads).transpose(1, 2)
+        return attention(q, k, v, evaluation=evaluation, scale=scale, dropout=dropout)
+
+    def _from_moments(self, q: Tensor, k: Tensor, fine: Tensor, size: int, scale: float) -> Tensor:
+        """Q ((Kᵀ u) P), the moments of the keys against u first."""
+        heads, depth = q.shape[1], q.shape[3]
+        u = tokens(resize(self.value.local(fine), size))
+        moments = (k.transpose(1, 2).flatten(2).mT @ u).reshape(-1, heads, depth, u.shape[-1])
+        lift = self.value.mix.weight.reshape(heads, depth, -1)
+        return q @ torch.einsum("bhdc,hec->bhde", scale * moments, lift).to(q.dtype)
+
+    def _values(self, fine: Tensor, size: int) -> Tensor:
+        """V on the coarse grid, (B, m², heads·c)."""
+        if self.config.faithful:
+            return tokens(resize(image(self.value(fine), fine.shape[-1]), size))
+        v: Tensor = self.value.mix(tokens(resize(self.value.local(fine), size)))
+        return v
+
+    def _join(self, o: Tensor, shortcut: Tensor, fine: Tensor) -> Tensor:
+        """[o, shortcut] on the fine grid. Interpolated together where no gate has to act on o first."""
+        size = fine.shape[-1]
+        if not self.config.gated:
+            return resize(torch.cat([o, shortcut], dim=1), size)
+        return torch.cat([resize(o, size).sigmoid() * fine, resize(shortcut, size)], dim=1)

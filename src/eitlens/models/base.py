@@ -1,0 +1,92 @@
+"""What a network is: a map from harmonic features to an image of the inclusion, at any resolution.
+
+The input holds, for L currents, the L harmonic extensions φ_l and then their gradients, as channels [φ_1 …
+φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n grid of nodes. The output holds the logits z of the
+inclusion on the same grid: sigmoid(z) is the probability that a node lies inside.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from eitlens.errors import InputError
+
+CHANNELS_PER_CURRENT = 3
+SMALLEST_GRID = 32
+
+
+class Config(Protocol):
+    """A frozen dataclass: everything a network is built from. Each network has its own."""
+
+    @property
+    def currents(self) -> int:
+        """Number L of currents whose features the network sees."""
+
+
+class Network(nn.Module, ABC):
+    """A network: features (B, 3L, n, n) ↦ logits (B, 1, n, n), for every n ≥ 32.
+
+    Attributes:
+        config: what it was built from.
+        preset: the name it was created under; with `config`, all that is needed to build it again.
+    """
+
+    config: Any
+    preset: str = ""
+
+    @abstractmethod
+    def latents(self, features: Tensor) -> dict[str, Tensor]:
+        """Every level of the network by name, from input to output; the last is `logits`, the output itself.
+
+        Names read `part/size`: `down/128` is the encoder at 128 × 128. Each value is (B, channels, size,
+        size).
+        """
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits."""
+        return self.latents(features)["logits"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the paper's cost table: GFLOPs by its profiler for a batch of 8, speed in images a second."""
+
+    layers: int
+    width: int
+    modes: int | None
+    norm: str
+    gflops: float | None = None
+    speed: float | None = None
+
+
+class Builder(Protocol):
+    """A network's class, seen as the function that builds it."""
+
+    def __call__(self, config: Any, /) -> Network: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named configuration of a network, with what the paper says about it."""
+
+    title: str
+    build: Builder
+    config: Any
+    parameters: int
+    published: Published
+
+
+def check_features(features: Tensor, config: Config) -> Tensor:
+    """Return `features` unless their shape cannot be what a network for `config.currents` currents reads."""
+    expected = CHANNELS_PER_CURRENT * config.currents
+    if features.ndim != 4 or features.shape[1] != expected:
+        raise InputError(
+            f"expected features of shape (batch, {expected}, n, n) for {config.currents} current(s), got "
+            f"{tuple(features.shape)}: stack φ, ∂x φ and ∂y φ of each current, or create it with currents=L"
+        )
+    if features.shape[2] != features.shape[3] or features.shape[2] < SMALLEST_GRID:
+        size = tuple(features.shape[2:])
+        raise InputError(f"expected a square grid of at least {SMALLEST_GRID} nodes a side, got {size}")
+    return features

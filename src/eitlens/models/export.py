@@ -1,0 +1,81 @@
+"""A network as an ONNX file, for the browser and for anything else that runs without PyTorch.
+
+The grid is fixed at export, since networks that work on one of their own resize to it with constant weights;
+the batch is free. Input `features`, output `logits`. Every file is run in onnxruntime before it is handed
+over.
+"""
+
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from eitlens.errors import InputError
+from eitlens.models.base import CHANNELS_PER_CURRENT, Network
+
+TOLERANCE = 1e-4
+
+
+def export_onnx(network: Network, path: str | Path, n: int = 201) -> float:
+    """Write the network for n × n grids to `path`; returns its largest difference from PyTorch."""
+    _need_packages()
+    training = network.training
+    network.eval()
+    try:
+        _write(network, Path(path), n)
+        difference = compare(network, path, n)
+    finally:
+        network.train(training)
+    if not difference <= TOLERANCE:
+        Path(path).unlink()
+        raise RuntimeError(
+            f"{path}: onnxruntime differs from PyTorch by {difference:.1e}, more than {TOLERANCE:g}"
+        )
+    return difference
+
+
+def compare(network: Network, path: str | Path, n: int) -> float:
+    """The largest difference between file and network on 3 samples, relative where logits exceed 1."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    features = _sample(network, 3, n)
+    logits = torch.from_numpy(session.run(None, {"features": features.numpy()})[0])
+    with torch.no_grad():
+        expected = network(features)
+    return float((logits - expected).abs().max() / expected.abs().max().clamp(min=1))
+
+
+def _write(network: Network, path: Path, n: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    batch = torch.export.Dim("batch")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # the exporter speaks of its own deprecations and of packages it does without
+        torch.onnx.export(
+            network,
+            (_sample(network, 2, n),),
+            path,
+            dynamo=True,
+            dynamic_shapes=({0: batch},),
+            input_names=["features"],
+            output_names=["logits"],
+            external_data=False,
+            verbose=False,
+        )
+
+
+def _sample(network: Network, batch: int, n: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(batch, CHANNELS_PER_CURRENT * network.config.currents, n, n, generator=generator)
+
+
+def _need_packages() -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise InputError(f"exporting needs the package {error.name}: pip install 'eitlens[export]'") from None

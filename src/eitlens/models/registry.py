@@ -1,0 +1,79 @@
+"""Every network there is. Adding one is a file beside this with its `PRESETS`, and its name in `NETWORKS`."""
+
+from dataclasses import asdict, fields, replace
+from typing import Any, get_args, get_type_hints
+
+from torch import nn
+
+from eitlens.errors import InputError
+from eitlens.models import afno, fno, hybrid, mwo, uit, unet
+from eitlens.models.base import Network, Preset
+from eitlens.models.layers import channels_last
+
+NETWORKS = (uit, unet, hybrid, fno, afno, mwo)
+
+PRESETS: dict[str, Preset] = {
+    name: preset for network in NETWORKS for name, preset in network.PRESETS.items()
+}
+
+
+def names() -> list[str]:
+    """The names `create` knows."""
+    return list(PRESETS)
+
+
+def preset(name: str) -> Preset:
+    """The named preset, or an error that lists the names there are."""
+    if name not in PRESETS:
+        raise InputError(f"no network is called {name!r}: choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def create(
+    name: str, *, currents: int | None = None, faithful: bool = False, **overrides: bool | float | str
+) -> Network:
+    """An untrained network in training mode, its convolutions laid out with the channels innermost.
+
+    Args:
+        name: one of `names()`.
+        currents: number of currents in the input, the preset's own when left out.
+        faithful: the published initialisation and order of operations where ours differ; each network's
+            docstring says what does. Networks published in a sound form have nothing to change.
+        overrides: any other field of the network's configuration; an unknown one is an error.
+    """
+    chosen = preset(name)
+    known = {field.name for field in fields(chosen.config)}
+    given: dict[str, Any] = dict(overrides)
+    if currents is not None:
+        given["currents"] = currents
+    if faithful and "faithful" in known:
+        given["faithful"] = True
+    return build(name, asdict(chosen.config) | given)
+
+
+def build(name: str, settings: dict[str, Any]) -> Network:
+    """The named network with exactly these settings, each checked."""
+    chosen = preset(name)
+    hints = get_type_hints(type(chosen.config))
+    for key, value in settings.items():
+        if key not in hints:
+            raise InputError(f"{name} has no setting {key!r}: it has {', '.join(hints)}")
+        _check(name, key, value, hints[key])
+    network = chosen.build(replace(chosen.config, **settings))
+    network.preset = name
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
+            module.weight.data = channels_last(module.weight.data)
+    return network
+
+
+def _check(name: str, key: str, value: object, hint: Any) -> None:
+    choices = get_args(hint)
+    if choices and value not in choices:
+        raise InputError(f"{name}: {key} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    if not choices and type(value) is not hint:
+        raise InputError(f"{name}: {key} must be of type {hint.__name__}, got {value!r}")
+    if hint is int and value < 1:  # type: ignore[operator]
+        raise InputError(f"{name}: {key} must be at least 1, got {value}")
+    if hint is float and not 0 <= value < 1:  # type: ignore[operator]
+        raise InputError(f"{name}: {key} must lie in [0, 1), got {value}")

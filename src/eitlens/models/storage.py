@@ -1,0 +1,118 @@
+"""A network on disk: `name.safetensors` holds its tensors, `name.json` its preset and every setting.
+
+Both are plain data: nothing is ever unpickled. Loading is strict; every tensor must be there, with its shape,
+and none may be left over. Names that have changed since a file was written are translated by
+`eitlens.models.renamed`.
+"""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from eitlens.errors import InputError
+from eitlens.models.base import Network
+from eitlens.models.registry import build
+from eitlens.models.renamed import up_to_date
+
+FORMAT = 1
+KEYS = {"format", "preset", "settings"}
+
+
+def save(network: Network, path: str | Path) -> Path:
+    """Write `path` (.safetensors) and its .json; what was there stays whole until both are written."""
+    weights = _weights(path)
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+    description = {"format": FORMAT, "preset": network.preset, "settings": asdict(network.config)}
+    partial = [file.with_name(file.name + ".partial") for file in (weights, weights.with_suffix(".json"))]
+    save_file(tensors, partial[0])
+    partial[1].write_text(json.dumps(description, indent=2) + "\n")
+    for file in partial:
+        os.replace(file, file.with_suffix(""))
+    return weights
+
+
+def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
+    """The network saved at `path`, in evaluation mode."""
+    weights = _weights(path)
+    description = _description(weights.with_suffix(".json"))
+    network = build(description["preset"], description["settings"])
+    tensors = up_to_date(_tensors(weights), type(network).__name__)
+    _check(tensors, network.state_dict(), weights)
+    network.load_state_dict(tensors)
+    return network.to(device).eval()
+
+
+def _weights(path: str | Path) -> Path:
+    """`uit`, `uit.json` and `uit.safetensors` name the same pair of files; other dots belong to the name."""
+    path = Path(path)
+    return (
+        path.with_suffix(".safetensors")
+        if path.suffix in {".json", ".safetensors"}
+        else Path(f"{path}.safetensors")
+    )
+
+
+def _description(path: Path) -> dict[str, Any]:
+    try:
+        description = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no such file: a network is two files, .safetensors and .json, of one name"
+        ) from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"{path}: not a JSON description of a network ({error}): save the network again"
+        ) from None
+    if (
+        not isinstance(description, dict)
+        or set(description) != KEYS
+        or not isinstance(description["settings"], dict)
+    ):
+        raise InputError(
+            f"{path}: expected the keys {', '.join(sorted(KEYS))}: was it written by eitlens.models.save?"
+        )
+    if description["format"] != FORMAT:
+        raise InputError(
+            f"{path}: format {description['format']!r}, expected {FORMAT}: update eitlens to read it"
+        )
+    return description
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no such file: a network is two files, .safetensors and .json, of one name"
+        ) from None
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{path}: not a whole safetensors file ({error}): copy or download it again"
+        ) from None
+
+
+def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) -> None:
+    missing, surplus = sorted(expected.keys() - given.keys()), sorted(given.keys() - expected.keys())
+    if missing or surplus:
+        first = f"{missing[0]!r} is missing" if missing else f"{surplus[0]!r} is unknown"
+        raise InputError(
+            f"{path}: {len(missing)} of {len(expected)} tensors missing, {len(surplus)} unknown ({first}): "
+            "does the .json beside it belong to it?"
+        )
+    for name, tensor in expected.items():
+        if given[name].shape != tensor.shape or given[name].dtype != tensor.dtype:
+            raise InputError(
+                f"{path}: {name} is {_kind(given[name])}, expected {_kind(tensor)}: is the .json its own?"
+            )
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"

@@ -1,0 +1,131 @@
+"""The U-Integral-Transformer of Guo, Cao and Chen (ICLR 2023) and the two U-Transformers it is compared with.
+
+An encoder of double convolutions (GELU) on grids of r, r/2, r/4, r/8 nodes a side with w, 2w, 4w, 8w
+channels; attention on the coarsest grid; then three times a cross-attention from the coarse to the next finer
+grid and a double convolution (ReLU). Between grids: bilinear interpolation. The encoder's latent reaches the
+decoder through the integral alone: there is no skip at full resolution, except in the gated variant.
+
+What the default does differently from the published code, apart from its speed (`faithful=True` undoes it):
+
+- separable convolutions start with unit gain. The published gain of 0.01, applied twice, puts queries and
+  keys at 1e-5, below the square root of the norm's eps: the norms do not normalise, the integral is 1e-16
+  beside a shortcut of 1e-5, and the logits do not depend on the data until Adam has revived the weights;
+- the norms in the attention use eps = 1e-5 instead of 1e-6;
+- no dropout on the M × M kernel, which is never formed. The dropout on the block's output stays.
+
+`uit-softmax` leaves out the norms of the block on the coarsest grid, as published, besides taking the
+softmax.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models.attention import Evaluation
+from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention, CrossAttention
+from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.layers import DoubleConv, channels_last
+from eitlens.models.resize import resize
+
+LEVELS = 4
+
+
+@dataclass(frozen=True)
+class UITConfig:
+    """Configuration of a U-Transformer; see `AttentionConfig` for what the attention's own switches mean.
+
+    Attributes:
+        currents: number of currents in the input.
+        width: channels on the finest grid; doubled on each coarser one.
+        resolution: nodes a side of the grid the network works on; input and output are interpolated to and
+            from it.
+        heads: heads of every attention.
+        evaluation: how the integral is taken: `reassociated`, `explicit`, or with a `softmax`.
+        gated: Hadamard product of sigmoid(attention) and the encoder's latent.
+        sinusoidal: sinusoidal instead of Euclidean positions.
+        coarse_norms: norms of queries, keys and output on the coarsest grid.
+        faithful: the published initialisation, eps, order of operations and dropout.
+    """
+
+    currents: int = 1
+    width: int = 64
+    resolution: int = 128
+    heads: int = 4
+    evaluation: Evaluation = "reassociated"
+    gated: bool = False
+    sinusoidal: bool = False
+    coarse_norms: bool = True
+    faithful: bool = False
+
+    @property
+    def attention(self) -> AttentionConfig:
+        """What the attention blocks need of it."""
+        return AttentionConfig(
+            self.heads, self.evaluation, self.gated, self.sinusoidal, self.coarse_norms, self.faithful
+        )
+
+    @property
+    def widths(self) -> list[int]:
+        """Channels by level, finest first."""
+        return [self.width << level for level in range(LEVELS)]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Nodes a side by level, finest first."""
+        return [self.resolution >> level for level in range(LEVELS)]
+
+
+class UIT(Network):
+    """The U-Integral-Transformer; see the module."""
+
+    def __init__(self, config: UITConfig) -> None:
+        super().__init__()
+        self.config = config
+        widths, sizes = config.widths, config.sizes
+        inputs = [CHANNELS_PER_CURRENT * config.currents, *widths]
+        self.down = nn.ModuleList([DoubleConv(a, b, fn.gelu) for a, b in pairwise(inputs)])
+        self.coarse = CoarseAttention(widths[-1], sizes[-1], config.attention)
+        levels = [*reversed(list(zip(widths[:-1], sizes[1:], strict=True)))]
+        self.cross = nn.ModuleList([CrossAttention(c, m, config.attention) for c, m in levels])
+        self.up = nn.ModuleList([DoubleConv(2 * c, c, fn.relu) for c, _ in levels])
+        self.head = nn.Conv2d(config.width, 1, 1)
+
+    def latents(self, features: Tensor) -> dict[str, Tensor]:
+        """Encoder `down/…`, attention on the coarsest grid `coarse/…`, decoder `up/…`, then `logits`."""
+        x = channels_last(resize(check_features(features, self.config), self.config.resolution))
+        levels: dict[str, Tensor] = {}
+        for size, block in zip(self.config.sizes, self.down, strict=True):
+            x = levels[f"down/{size}"] = block(resize(x, size))
+        x = levels[f"coarse/{x.shape[-1]}"] = self.coarse(x)
+        for cross, block in zip(self.cross, self.up, strict=True):
+            size = 2 * x.shape[-1]
+            x = levels[f"up/{size}"] = block(cross(levels[f"down/{size}"], x))
+        levels["logits"] = resize(self.head(x).float(), features.shape[-1])
+        return levels
+
+
+PRESETS = {
+    "uit": Preset(
+        "UIT", UIT, UITConfig(), 11_425_025, Published(7, 64, None, "layer", gflops=658.3, speed=104.8)
+    ),
+    "uit-l3": Preset(
+        "UIT, 3 currents", UIT, UITConfig(currents=3), 11_428_481, Published(7, 64, None, "layer")
+    ),
+    "uit-small": Preset("UIT, narrow", UIT, UITConfig(width=32), 2_878_081, Published(7, 32, None, "layer")),
+    "uit-softmax": Preset(
+        "UIT + softmax",
+        UIT,
+        UITConfig(evaluation="softmax", coarse_norms=False),
+        11_418_881,
+        Published(7, 64, None, "layer"),
+    ),
+    "cross-ut": Preset(
+        "Cross-Attn UT",
+        UIT,
+        UITConfig(evaluation="softmax", gated=True, sinusoidal=True),
+        11_419_457,
+        Published(7, 64, None, "layer", gflops=658.9, speed=103.3),
+    ),
+}

@@ -1,0 +1,117 @@
+"""U-Net (Ronneberger et al., 2015), the convolutional baseline, also with attention on its coarsest level.
+
+Double convolutions (ReLU) on grids halved by maximum pooling, then transposed convolutions back up, each
+joined with the encoder's latent of the same grid. With `coarse_attention` the double convolution of the
+coarsest level is replaced by a depthwise convolution that doubles the channels and two attention blocks of
+the U-Integral-Transformer; the paper gives its parameters to two digits but not its layout, and this one has
+that many.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention
+from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.layers import DoubleConv, channels_last
+from eitlens.models.resize import resize
+
+
+@dataclass(frozen=True)
+class UNetConfig:
+    """Configuration of a U-Net.
+
+    Attributes:
+        currents: number of currents in the input.
+        width: channels on the finest grid; doubled on each coarser one.
+        levels: number of grids.
+        resolution: nodes a side of the grid the network works on; input and output are interpolated to and
+            from it.
+        coarse_attention: attention instead of convolutions on the coarsest grid.
+        faithful: initialise that attention as published, see `eitlens.models.uit`; nothing else differs.
+    """
+
+    currents: int = 1
+    width: int = 64
+    levels: int = 4
+    resolution: int = 128
+    coarse_attention: bool = False
+    faithful: bool = False
+
+    @property
+    def widths(self) -> list[int]:
+        """Channels by level, finest first."""
+        return [self.width << level for level in range(self.levels)]
+
+
+class AttentionLevel(nn.Module):
+    """C ↦ 2C channels by a depthwise convolution and batch norm, then two attention blocks."""
+
+    def __init__(self, channels: int, size: int, config: AttentionConfig) -> None:
+        super().__init__()
+        self.lift = nn.Conv2d(channels, 2 * channels, 3, padding=1, groups=channels, bias=False)
+        self.norm = nn.BatchNorm2d(2 * channels)
+        self.blocks = nn.Sequential(*[CoarseAttention(2 * channels, size, config) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, m, m) ↦ (B, 2C, m, m)."""
+        y: Tensor = self.blocks(fn.relu(self.norm(self.lift(x))))
+        return y
+
+
+class UNet(Network):
+    """A U-Net; see the module."""
+
+    def __init__(self, config: UNetConfig) -> None:
+        super().__init__()
+        self.config = config
+        widths = config.widths
+        pairs = list(pairwise([CHANNELS_PER_CURRENT * config.currents, *widths]))
+        self.down = nn.ModuleList([DoubleConv(a, b, fn.relu) for a, b in pairs[:-1]])
+        self.down.append(self._coarsest(*pairs[-1]))
+        self.rise = nn.ModuleList([nn.ConvTranspose2d(2 * c, c, 2, stride=2) for c in reversed(widths[:-1])])
+        self.up = nn.ModuleList([DoubleConv(2 * c, c, fn.relu) for c in reversed(widths[:-1])])
+        self.head = nn.Conv2d(config.width, 1, 1)
+
+    def _coarsest(self, inputs: int, outputs: int) -> nn.Module:
+        if not self.config.coarse_attention:
+            return DoubleConv(inputs, outputs, fn.relu)
+        size = self.config.resolution >> (self.config.levels - 1)
+        return AttentionLevel(inputs, size, AttentionConfig(faithful=self.config.faithful))
+
+    def latents(self, features: Tensor) -> dict[str, Tensor]:
+        """Encoder `down/…`, the last on the coarsest grid, decoder `up/…`, then `logits`."""
+        x = channels_last(resize(check_features(features, self.config), self.config.resolution))
+        levels: dict[str, Tensor] = {}
+        for index, block in enumerate(self.down):
+            x = block(fn.max_pool2d(x, 2) if index else x)
+            levels[f"down/{x.shape[-1]}"] = x
+        for rise, block in zip(self.rise, self.up, strict=True):
+            x = rise(x)
+            x = levels[f"up/{x.shape[-1]}"] = block(torch.cat([x, levels[f"down/{x.shape[-1]}"]], dim=1))
+        levels["logits"] = resize(self.head(x).float(), features.shape[-1])
+        return levels
+
+
+PRESETS = {
+    "unet": Preset(
+        "U-Net", UNet, UNetConfig(), 7_700_161, Published(7, 64, None, "batch", gflops=140.6, speed=298.6)
+    ),
+    "unet-big": Preset(
+        "U-Net big",
+        UNet,
+        UNetConfig(levels=5),
+        31_037_633,
+        Published(9, 64, None, "batch", gflops=184.1, speed=273.4),
+    ),
+    "unet-attention": Preset(
+        "U-Net + coarse attention",
+        UNet,
+        UNetConfig(coarse_attention=True),
+        8_404_161,
+        Published(7, 64, None, "batch"),
+    ),
+}

@@ -1,0 +1,30 @@
+"""Inclusions in a body: shapes, phantoms, random samplers, and their pictures on a grid."""
+
+from eitlens.phantom.base import Curve, Shape
+from eitlens.phantom.batch import PhantomBatch, as_batch, stack
+from eitlens.phantom.ellipse import Ellipse, circle
+from eitlens.phantom.phantom import Phantom
+from eitlens.phantom.polygon import Polygon
+from eitlens.phantom.raster import Phantoms, area_fraction, check_inside, conductivity, indicator, level_set
+from eitlens.phantom.samplers import EllipseSampler, PolygonSampler, Sampler
+
+__all__ = [
+    "Curve",
+    "Ellipse",
+    "EllipseSampler",
+    "Phantom",
+    "PhantomBatch",
+    "Phantoms",
+    "Polygon",
+    "PolygonSampler",
+    "Sampler",
+    "Shape",
+    "area_fraction",
+    "as_batch",
+    "check_inside",
+    "circle",
+    "conductivity",
+    "indicator",
+    "level_set",
+    "stack",
+]

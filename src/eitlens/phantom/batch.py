@@ -1,0 +1,144 @@
+"""Many phantoms as a few tensors: what the solvers, the rasterisers and the samplers work on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.errors import InputError
+from eitlens.phantom.base import Shape
+from eitlens.phantom.kinds import KINDS
+from eitlens.phantom.phantom import Phantom
+
+Points = Float64[Tensor, "one_or_batch points 2"]
+
+
+@dataclass(frozen=True)
+class ShapeGroup:
+    """All shapes of one kind in a batch. A sample with fewer shapes than another has absent slots."""
+
+    kind: type[Shape]
+    parameters: Float64[Tensor, "batch slots parameters"]
+    present: Bool[Tensor, "batch slots"]
+    rank: Int64[Tensor, "batch slots"]
+    """Position of the shape in its phantom's list: a later shape covers an earlier one."""
+    inside: Float64[Tensor, "batch slots"]
+
+    def level_sets(self, points: Points) -> Float64[Tensor, "batch slots points"]:
+        """The level set of each shape at the points; +∞ for an absent one."""
+        values = self.kind.level_set(self.parameters, points[:, None])
+        return torch.where(self.present[..., None], values, torch.inf)
+
+    def select(self, index: slice | Tensor) -> "ShapeGroup":
+        """The group of some samples of the batch."""
+        rows = (self.parameters[index], self.present[index], self.rank[index], self.inside[index])
+        return ShapeGroup(self.kind, *rows)
+
+    def to(self, device: torch.device) -> "ShapeGroup":
+        """The group on another device."""
+        moved = (t.to(device) for t in (self.parameters, self.present, self.rank, self.inside))
+        return ShapeGroup(self.kind, *moved)
+
+
+@dataclass(frozen=True)
+class PhantomBatch:
+    """A batch of phantoms, as groups of shapes of one kind and the conductivity around them."""
+
+    groups: tuple[ShapeGroup, ...]
+    outside: Float64[Tensor, "batch"]
+
+    def __len__(self) -> int:
+        return len(self.outside)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.outside.device
+
+    def __getitem__(self, index: slice | Tensor) -> "PhantomBatch":
+        return PhantomBatch(tuple(g.select(index) for g in self.groups), self.outside[index])
+
+    def __iter__(self) -> Iterator[Phantom]:
+        return (self.phantom(k) for k in range(len(self)))
+
+    def to(self, device: torch.device) -> "PhantomBatch":
+        """The batch on another device."""
+        return PhantomBatch(tuple(g.to(device) for g in self.groups), self.outside.to(device))
+
+    def with_conductivity(self, inside: float, outside: float) -> "PhantomBatch":
+        """The same shapes with other conductivities."""
+        checks.positive_number(inside, "inside conductivity")
+        checks.positive_number(outside, "outside conductivity")
+        groups = tuple(replace(g, inside=torch.full_like(g.inside, inside)) for g in self.groups)
+        return PhantomBatch(groups, torch.full_like(self.outside, outside))
+
+    def phantom(self, k: int) -> Phantom:
+        """Sample k as a Phantom in plain numbers."""
+        found: list[tuple[int, Shape, float]] = []
+        for group in self.groups:
+            for slot in torch.nonzero(group.present[k]).flatten().tolist():
+                shape = group.kind.unpack(group.parameters[k, slot].detach().cpu())
+                found.append((int(group.rank[k, slot]), shape, float(group.inside[k, slot])))
+        found.sort(key=lambda item: item[0])
+        return Phantom([s for _, s, _ in found], [v for _, _, v in found], float(self.outside[k]))
+
+    def level_set(self, points: Points) -> Float64[Tensor, "batch points"]:
+        """A function that is negative exactly inside the union of the shapes; +∞ where there are none."""
+        empty = self.outside.new_full((len(self), 1, points.shape[-2]), torch.inf)
+        return torch.cat([empty, *(g.level_sets(points) for g in self.groups)], 1).amin(1)
+
+    def conductivity(self, points: Points) -> Float64[Tensor, "batch points"]:
+        """σ at the points: of the last shape in the list that contains the point, or `outside`."""
+        sigma = self.outside[:, None].expand(-1, points.shape[-2])
+        best = torch.full_like(sigma, -1, dtype=torch.int64)
+        for group in self.groups:
+            rank = torch.where(group.level_sets(points) < 0, group.rank[..., None], -1)
+            top, slot = rank.max(1)
+            wins = top > best
+            sigma = torch.where(wins, torch.gather(group.inside, 1, slot), sigma)
+            best = torch.maximum(best, top)
+        return sigma
+
+
+def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> PhantomBatch:
+    """A batch from phantoms in plain numbers."""
+    if not phantoms:
+        raise InputError("expected at least one phantom, got an empty list")
+    groups = tuple(g for kind in KINDS if (g := _group(kind, phantoms)) is not None)
+    batch = PhantomBatch(groups, torch.tensor([p.outside for p in phantoms], dtype=torch.float64))
+    return batch if device is None else batch.to(device)
+
+
+def as_batch(phantoms: Phantom | Sequence[Phantom] | PhantomBatch, device: torch.device | None = None) -> PhantomBatch:
+    """One phantom, a list of them or a batch, as a batch."""
+    if isinstance(phantoms, PhantomBatch):
+        return phantoms if device is None else phantoms.to(device)
+    return stack([phantoms] if isinstance(phantoms, Phantom) else phantoms, device)
+
+
+def _group(kind: type[Shape], phantoms: Sequence[Phantom]) -> ShapeGroup | None:
+    found = [[(k, s, v) for k, (s, v) in enumerate(zip(p.shapes, p.inside, strict=True)) if isinstance(s, kind)]
+             for p in phantoms]  # fmt: skip
+    slots = max(len(row) for row in found)
+    if slots == 0:
+        return None
+    width = max(len(s.parameters()) for row in found for _, s, _ in row)
+    # An absent slot holds a harmless unit disk (or point): its values are computed and then masked.
+    parameters = torch.ones(len(phantoms), slots, width, dtype=torch.float64)
+    present = torch.zeros(len(phantoms), slots, dtype=torch.bool)
+    rank = torch.zeros(len(phantoms), slots, dtype=torch.int64)
+    inside = torch.ones(len(phantoms), slots, dtype=torch.float64)
+    for b, row in enumerate(found):
+        for slot, (k, shape, value) in enumerate(row):
+            parameters[b, slot] = _pad(shape.parameters(), width)
+            present[b, slot], rank[b, slot], inside[b, slot] = True, k, value
+    return ShapeGroup(kind, parameters, present, rank, inside)
+
+
+def _pad(row: Float64[Tensor, "parameters"], width: int) -> Float64[Tensor, "{width}"]:
+    """Repeat the last vertex of a polygon until the row is `width` long."""
+    missing = (width - len(row)) // 2
+    return torch.cat([row, row[-2:].repeat(missing)]) if missing else row

@@ -1,0 +1,98 @@
+"""Ellipses, and circles as ellipses with equal semi-axes."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.phantom.base import Curve, Shape
+
+
+@dataclass(frozen=True)
+class Ellipse(Shape):
+    """Centre, two semi-axes, and the angle (radians, counter-clockwise) of the first axis from the x axis.
+
+    Parameters in a row: (cx, cy, a, b, angle). Level set: the quadratic form |R(-angle)(x - c) / (a, b)|² - 1.
+    """
+
+    center: tuple[float, float]
+    semi_axes: tuple[float, float]
+    angle: float = 0.0
+    smooth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        row = checks.finite(self.parameters(), "Ellipse")
+        checks.positive(row[2:4], "Ellipse: semi_axes")
+
+    def parameters(self) -> Float64[Tensor, "parameters"]:
+        """(cx, cy, a, b, angle)."""
+        return torch.tensor([*self.center, *self.semi_axes, self.angle], dtype=torch.float64)
+
+    @staticmethod
+    def unpack(row: Float64[Tensor, "parameters"]) -> "Ellipse":
+        """The ellipse from (cx, cy, a, b, angle)."""
+        cx, cy, a, b, angle = (float(v) for v in row)
+        return Ellipse((cx, cy), (a, b), angle)
+
+    @staticmethod
+    def level_set(
+        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"]
+    ) -> Float64[Tensor, "*#batch points"]:
+        """|R(-angle)(x - c) / (a, b)|² - 1."""
+        cx, cy, a, b, angle = parameters[..., None, :].unbind(-1)
+        dx, dy = points[..., 0] - cx, points[..., 1] - cy
+        cos, sin = torch.cos(angle), torch.sin(angle)
+        return ((cos * dx + sin * dy) / a).square() + ((cos * dy - sin * dx) / b).square() - 1
+
+    @staticmethod
+    def within(
+        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"], gap: float
+    ) -> Bool[Tensor, "*#batch points"]:
+        """Whether a point is in the ellipse with both semi-axes longer by `gap`."""
+        grown = parameters + parameters.new_tensor([0, 0, gap, gap, 0])
+        return Ellipse.level_set(grown, points) <= 0
+
+    @staticmethod
+    def curve(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Curve:
+        """c + R(angle)(a cos t, b sin t) at `count` equally spaced t, with two derivatives."""
+        t = torch.arange(count, dtype=torch.float64, device=parameters.device) * (2 * torch.pi / count)
+        a, b, angle = parameters[..., None, 2:].unbind(-1)
+        cos, sin = torch.cos(angle), torch.sin(angle)
+
+        def rotate(u: Tensor, v: Tensor) -> Tensor:
+            return torch.stack([cos * u - sin * v, sin * u + cos * v], -1)
+
+        spoke = rotate(a * torch.cos(t), b * torch.sin(t))
+        first = rotate(-a * torch.sin(t), b * torch.cos(t))
+        return Curve(parameters[..., None, :2] + spoke, first, -spoke)
+
+    @staticmethod
+    def outline(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Float64[Tensor, "*batch nodes 2"]:
+        """`count` points equally spaced in t."""
+        return Ellipse.curve(parameters, count).point
+
+    @staticmethod
+    def bounds(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
+        """The half-width along x is √(a² cos² + b² sin²), along y √(a² sin² + b² cos²)."""
+        half = Ellipse.half_widths(parameters)
+        return torch.cat([parameters[..., :2] - half, parameters[..., :2] + half], -1)
+
+    @staticmethod
+    def half_widths(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 2"]:
+        """Half-widths of the bounding box along x and y; they do not depend on the centre."""
+        a, b, angle = parameters[..., 2:].unbind(-1)
+        cos, sin = torch.cos(angle), torch.sin(angle)
+        return torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
+
+    @staticmethod
+    def area(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:
+        """π a b."""
+        return torch.pi * parameters[..., 2] * parameters[..., 3]
+
+
+def circle(center: tuple[float, float], radius: float) -> Ellipse:
+    """A circle: an ellipse with equal semi-axes."""
+    return Ellipse(center, (radius, radius))

@@ -1,0 +1,132 @@
+"""Simple polygons."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.errors import InputError
+from eitlens.phantom.base import Shape
+
+
+@dataclass(frozen=True)
+class Polygon(Shape):
+    """A simple polygon by its vertices, in either order; it is stored counter-clockwise.
+
+    Parameters in a row: (x0, y0, x1, y1, …). In a batch, rows are padded by repeating the last vertex, which changes
+    nothing. Level set: the signed distance to the boundary.
+    """
+
+    vertices: tuple[tuple[float, float], ...]
+    smooth: ClassVar[bool] = False
+
+    def __init__(self, vertices: Sequence[Sequence[float]]) -> None:
+        corners = checks.finite(torch.tensor([list(v) for v in vertices], dtype=torch.float64), "Polygon")
+        if corners.ndim != 2 or corners.shape[0] < 3 or corners.shape[1] != 2:
+            raise InputError(f"Polygon needs at least 3 vertices (x, y), got an array of shape {tuple(corners.shape)}")
+        area = _signed_area(corners)
+        if float(area.abs()) < 1e-12:
+            raise InputError("Polygon has no area: are its vertices on one line?")
+        if _crosses_itself(corners):
+            raise InputError("Polygon crosses itself: list its vertices in order along the boundary")
+        corners = corners if area > 0 else corners.flip(0)
+        object.__setattr__(self, "vertices", tuple((float(x), float(y)) for x, y in corners))
+
+    def parameters(self) -> Float64[Tensor, "parameters"]:
+        """(x0, y0, x1, y1, …)."""
+        return torch.tensor(self.vertices, dtype=torch.float64).flatten()
+
+    @staticmethod
+    def unpack(row: Float64[Tensor, "parameters"]) -> "Polygon":
+        """The polygon from (x0, y0, x1, y1, …), without the padding."""
+        corners = torch.unflatten(row, -1, (-1, 2))
+        keep = torch.ones(len(corners), dtype=torch.bool)
+        keep[1:] = (corners[1:] != corners[:-1]).any(-1)
+        return Polygon(corners[keep].tolist())
+
+    @staticmethod
+    def level_set(
+        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"]
+    ) -> Float64[Tensor, "*#batch points"]:
+        """Distance to the boundary, negative inside. Edges are taken one by one to keep the memory flat."""
+        start = torch.unflatten(parameters, -1, (-1, 2))
+        stop = start.roll(-1, -2)
+        squared: Tensor | None = None
+        inside: Tensor | None = None
+        for k in range(start.shape[-2]):
+            a, b = start[..., k, None, :], stop[..., k, None, :]
+            distance, crossing = _squared_distance(a, b, points), _crossing(a, b, points)
+            squared = distance if squared is None else torch.minimum(squared, distance)
+            inside = crossing if inside is None else inside ^ crossing
+        assert squared is not None
+        assert inside is not None
+        # A root has no slope at zero: a point on the boundary gets none, rather than NaN.
+        return torch.where(inside, -1.0, 1.0) * squared.clamp(min=1e-300).sqrt()
+
+    @staticmethod
+    def within(
+        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"], gap: float
+    ) -> Bool[Tensor, "*#batch points"]:
+        """Whether a point is inside or at most `gap` away."""
+        return Polygon.level_set(parameters, points) <= gap
+
+    @staticmethod
+    def bounds(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
+        """The bounding box of the vertices."""
+        corners = torch.unflatten(parameters, -1, (-1, 2))
+        return torch.cat([corners.amin(-2), corners.amax(-2)], -1)
+
+    @staticmethod
+    def area(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:
+        """The shoelace formula."""
+        return _signed_area(torch.unflatten(parameters, -1, (-1, 2)))
+
+    @staticmethod
+    def outline(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Float64[Tensor, "*batch nodes 2"]:
+        """Points spread evenly over each edge, the vertices among them."""
+        start = torch.unflatten(parameters, -1, (-1, 2))
+        each = max(1, -(-count // start.shape[-2]))
+        weight = torch.arange(each, dtype=torch.float64, device=start.device)[:, None] / each
+        edge = (start.roll(-1, -2) - start)[..., None, :]
+        return (start[..., None, :] + weight * edge).flatten(-3, -2)
+
+
+def _signed_area(corners: Float64[Tensor, "*batch corners 2"]) -> Float64[Tensor, "*batch"]:
+    following = corners.roll(-1, -2)
+    return 0.5 * (corners[..., 0] * following[..., 1] - following[..., 0] * corners[..., 1]).sum(-1)
+
+
+def _squared_distance(a: Tensor, b: Tensor, points: Tensor) -> Tensor:
+    """Squared distance of points to the segment ab (which padding may have shrunk to a point)."""
+    edge, arm = b - a, points - a
+    length = edge.square().sum(-1).clamp(min=1e-300)
+    along = ((arm * edge).sum(-1) / length).clamp(0, 1)
+    return (arm - along[..., None] * edge).square().sum(-1)
+
+
+def _crossing(a: Tensor, b: Tensor, points: Tensor) -> Bool[Tensor, "*any"]:
+    """Whether the ray from each point towards +x crosses the segment ab; a point inside has an odd number of these."""
+    x, y = points.unbind(-1)
+    straddles = (a[..., 1] > y) != (b[..., 1] > y)
+    side = (b[..., 0] - a[..., 0]) * (y - a[..., 1]) - (x - a[..., 0]) * (b[..., 1] - a[..., 1])
+    return straddles & ((side > 0) == (b[..., 1] > a[..., 1]))
+
+
+def _crosses_itself(corners: Float64[Tensor, "corners 2"]) -> bool:
+    """Whether two edges that are not neighbours cross."""
+    a, b = corners, corners.roll(-1, 0)
+
+    def turn(p: Tensor, q: Tensor, r: Tensor) -> Tensor:
+        u, v = q - p, r - p
+        return torch.sign(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
+
+    first, second = (slice(None), None), (None, slice(None))
+    apart = turn(a[first], b[first], a[second]) != turn(a[first], b[first], b[second])
+    proper = apart & apart.T
+    index = torch.arange(len(corners))
+    gap = (index[:, None] - index).abs()
+    return bool((proper & (gap > 1) & (gap < len(corners) - 1)).any())

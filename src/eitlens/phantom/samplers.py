@@ -1,0 +1,179 @@
+"""Random phantoms. Sample k of seed s is a pure function of (s, k): any batch size, device or number of workers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from eitlens import checks, random
+from eitlens.domain.base import CPU
+from eitlens.errors import ConvergenceError, InputError
+from eitlens.phantom.base import Shape
+from eitlens.phantom.batch import PhantomBatch, ShapeGroup
+from eitlens.phantom.ellipse import Ellipse
+from eitlens.phantom.phantom import Phantom
+from eitlens.phantom.polygon import Polygon
+
+Range = tuple[float, float]
+_ATTEMPTS, _ROUNDS = 16, 512
+
+
+class Sampler(ABC):
+    """A distribution of phantoms."""
+
+    @abstractmethod
+    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
+        """The phantoms with these indices, on the device of `index`."""
+
+    def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
+        """The phantoms start … stop - 1."""
+        return self.sample(torch.arange(start, stop, device=device))
+
+    def phantom(self, k: int) -> Phantom:
+        """Phantom k in plain numbers."""
+        return self.batch(k, k + 1).phantom(0)
+
+
+@dataclass(frozen=True)
+class EllipseSampler(Sampler):
+    """The paper's phantoms: `count` ellipses, one semi-axis from `short`, the other from `long`, any angle.
+
+    Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`. With `disjoint` the whole
+    configuration is drawn again until no ellipse comes nearer than about `gap` to another: the same distribution,
+    conditioned on that.
+    """
+
+    seed: int
+    count: int = 4
+    short: Range = (0.1, 0.2)
+    long: Range = (0.2, 0.4)
+    extent: float = 0.95
+    disjoint: bool = False
+    gap: float = 0.04
+    inside: float = 10.0
+    outside: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"EllipseSampler needs at least one ellipse, got count={self.count}")
+        _check_ranges(self.extent, short=self.short, long=self.long)
+        _check_conductivities(self.inside, self.outside)
+
+    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
+        """The phantoms with these indices."""
+        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
+        return _one_kind(Ellipse, rows, self.inside, self.outside)
+
+    def draw(self, index: Int64[Tensor, "*batch"], attempt: int) -> Float64[Tensor, "*batch {self.count} 5"]:
+        """One draw of the configuration, not yet checked for overlaps."""
+        numbers = random.uniform(self.seed, index, 5 * self.count, stream=attempt)
+        u = torch.unflatten(numbers, -1, (self.count, 5))
+        a, b = _between(self.short, u[..., 2]), _between(self.long, u[..., 3])
+        shape = torch.stack([a, b, 2 * torch.pi * u[..., 4]], -1)
+        room = self.extent - Ellipse.half_widths(torch.cat([u[..., :2], shape], -1))
+        return torch.cat([room * (2 * u[..., :2] - 1), shape], -1)
+
+    def apart(self, rows: Float64[Tensor, "*batch slots 5"]) -> Bool[Tensor, "*batch"]:
+        """Whether no two ellipses come nearer than the gap."""
+        return _apart(Ellipse, rows, self.gap)
+
+
+@dataclass(frozen=True)
+class PolygonSampler(Sampler):
+    """`count` star-shaped polygons of `corners` vertices at distances from `radius` about their centres."""
+
+    seed: int
+    count: int = 4
+    corners: int = 5
+    radius: Range = (0.12, 0.35)
+    extent: float = 0.95
+    disjoint: bool = False
+    gap: float = 0.04
+    inside: float = 10.0
+    outside: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.corners < 3:
+            raise InputError(f"PolygonSampler needs count >= 1 and corners >= 3, got {self.count} and {self.corners}")
+        _check_ranges(self.extent, radius=self.radius)
+        _check_conductivities(self.inside, self.outside)
+
+    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
+        """The phantoms with these indices."""
+        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
+        return _one_kind(Polygon, rows, self.inside, self.outside)
+
+    def draw(self, index: Int64[Tensor, "*batch"], attempt: int) -> Float64[Tensor, "*batch {self.count} parameters"]:
+        """One draw: vertex m lies in the m-th sector of equal angle, so the polygon is star-shaped and simple."""
+        each = 2 * self.corners + 3
+        numbers = random.uniform(self.seed, index, each * self.count, stream=attempt)
+        u = torch.unflatten(numbers, -1, (self.count, each))
+        sector = torch.arange(self.corners, device=index.device)
+        # A jitter of half a sector keeps every angle between neighbours below π, for a triangle too.
+        turn = (sector + 0.5 * u[..., : self.corners] + u[..., -1:]) * (2 * torch.pi / self.corners)
+        length = _between(self.radius, u[..., self.corners : 2 * self.corners])
+        arm = torch.stack([length * torch.cos(turn), length * torch.sin(turn)], -1)
+        low, high = -self.extent - arm.amin(-2), self.extent - arm.amax(-2)
+        center = low + (high - low) * u[..., -3:-1]
+        return (center[..., None, :] + arm).flatten(-2)
+
+    def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
+        """Whether no two polygons come nearer than the gap."""
+        return _apart(Polygon, rows, self.gap)
+
+
+def _draw_until_apart(sampler: EllipseSampler | PolygonSampler, index: Int64[Tensor, "batch"]) -> Tensor:
+    """The first of the draws 0, 1, 2, … that is apart, sample by sample; tried in blocks to keep a GPU busy."""
+    rows = sampler.draw(index, 0)
+    pending = torch.nonzero(~sampler.apart(rows)).flatten()
+    for block in range(_ROUNDS):
+        if not len(pending):
+            return rows
+        attempts = range(1 + block * _ATTEMPTS, 1 + (block + 1) * _ATTEMPTS)
+        trial = torch.stack([sampler.draw(index[pending], k) for k in attempts], 1)
+        good = sampler.apart(trial)
+        first = good.to(torch.int8).argmax(1)
+        done = good.any(1)
+        rows[pending[done]] = trial[done, first[done]]
+        pending = pending[~done]
+    raise ConvergenceError(
+        f"no disjoint phantom in {_ROUNDS * _ATTEMPTS} draws: fewer or smaller shapes, or a smaller gap (now {sampler.gap})"
+    )
+
+
+def _apart(kind: type[Shape], rows: Float64[Tensor, "*batch slots parameters"], gap: float) -> Bool[Tensor, "*batch"]:
+    """Whether no outline point (of 48) of any shape is within the gap of another shape."""
+    slots = rows.shape[-2]
+    outline = kind.outline(rows, 48)
+    apart = torch.ones(rows.shape[:-2], dtype=torch.bool, device=rows.device)
+    for i in range(slots):
+        others = [j for j in range(slots) if j != i]
+        points = outline[..., others, :, :].flatten(-3, -2)
+        apart &= ~kind.within(rows[..., i, :], points, gap).any(-1)
+    return apart
+
+
+def _one_kind(kind: type[Shape], rows: Tensor, inside: float, outside: float) -> PhantomBatch:
+    count, slots = rows.shape[:2]
+    present = torch.ones(count, slots, dtype=torch.bool, device=rows.device)
+    rank = torch.arange(slots, device=rows.device).expand(count, -1)
+    group = ShapeGroup(kind, rows, present, rank, torch.full_like(rows[..., 0], inside))
+    return PhantomBatch((group,), rows.new_full((count,), outside))
+
+
+def _between(limits: Range, u: Tensor) -> Tensor:
+    return limits[0] + (limits[1] - limits[0]) * u
+
+
+def _check_ranges(extent: float, **ranges: Sequence[float]) -> None:
+    for name, (low, high) in ranges.items():
+        if not 0 < low <= high < extent:
+            raise InputError(f"{name}=({low}, {high}): expected 0 < low <= high < extent={extent}")
+
+
+def _check_conductivities(inside: float, outside: float) -> None:
+    checks.positive_number(inside, "inside conductivity")
+    checks.positive_number(outside, "outside conductivity")

@@ -1,0 +1,48 @@
+"""Random numbers as a pure function of (seed, index, draw): the same on any device, batch size or number of workers.
+
+A counter is hashed to 64 bits by the finaliser of SplitMix64 (Steele, Lea, Flood 2014), twice, once with the seed and
+once with the sample's index, so that samples and draws are independent streams. Integer arithmetic wraps modulo 2⁶⁴
+alike everywhere, so uniform numbers are equal to the bit.
+"""
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+
+
+def uniform(seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0) -> Float64[Tensor, "*batch {draws}"]:
+    """`draws` numbers in [0, 1) for each sample; `stream` separates independent uses of one seed."""
+    key = _hash(_hash(torch.tensor(_signed(seed), device=index.device)) ^ _signed(_GOLDEN * (stream + 1)))
+    counter = torch.arange(1, draws + 1, device=index.device)
+    bits = _hash(_hash(key ^ _hash(index))[..., None] + counter * _signed(_GOLDEN))
+    return _shift(bits, 11).to(torch.float64) * 2.0**-53
+
+
+def normal(seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0) -> Float64[Tensor, "*batch {draws}"]:
+    """`draws` standard normal numbers for each sample, by Box and Muller (equal across devices to rounding)."""
+    pairs = (draws + 1) // 2
+    u, v = torch.unflatten(uniform(seed, index, 2 * pairs, stream), -1, (pairs, 2)).unbind(-1)
+    radius, angle = torch.sqrt(-2 * torch.log1p(-u)), 2 * torch.pi * v
+    return torch.stack([radius * torch.cos(angle), radius * torch.sin(angle)], -1).flatten(-2)[..., :draws]
+
+
+def _hash(x: Int64[Tensor, "*any"]) -> Int64[Tensor, "*any"]:
+    x = x + _signed(_GOLDEN)
+    x = (x ^ _shift(x, 30)) * _signed(_MIX_1)
+    x = (x ^ _shift(x, 27)) * _signed(_MIX_2)
+    return x ^ _shift(x, 31)
+
+
+def _shift(x: Int64[Tensor, "*any"], bits: int) -> Int64[Tensor, "*any"]:
+    """Logical right shift; torch's own keeps the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(x: int) -> int:
+    """The 64-bit two's complement of an unsigned integer."""
+    x &= (1 << 64) - 1
+    return x - (1 << 64) if x >= 1 << 63 else x

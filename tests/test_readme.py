@@ -1,0 +1,17 @@
+"""What the README tells a user to type works, with a number asserted."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_python_example_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert tuple(names["df"].shape) == (3, 800)
+    assert tuple(names["phi"].shape) == (3, 201, 201)
+    assert tuple(names["image"].shape) == (201, 201)
+    # More conductive than its surroundings: the body resists less, (g, f - f0) < 0.
+    assert float((names["currents"] * names["df"]).sum(-1).max()) < 0
