@@ -44,9 +44,21 @@ def test_uniform_numbers_are_equal_to_the_bit_to_exact_integer_arithmetic(seed: 
 
 def test_golden_values() -> None:
     """Phantoms and noise of a seed stay the same for ever: never change these."""
-    assert random.uniform(2023, torch.tensor([0, 7]), 2).tolist() == [[0.2827248240621987, 0.7257718547073839], [0.48955712284187125, 0.2795338043577499]]
+    assert random.uniform(2023, torch.tensor([0, 7]), 2).tolist() == [
+        [0.2827248240621987, 0.7257718547073839],
+        [0.48955712284187125, 0.2795338043577499],
+    ]
     torch.testing.assert_close(
-        random.normal(2023, torch.tensor([0, 7]), 3), torch.tensor([[-0.12362284326685516, -0.8057970220877481, -0.49660048796278444], [-0.21397226473461564, 1.1398109303484147, -0.02781486140610724]], dtype=torch.float64), rtol=1e-14, atol=0
+        random.normal(2023, torch.tensor([0, 7]), 3),
+        torch.tensor(
+            [
+                [-0.12362284326685516, -0.8057970220877481, -0.49660048796278444],
+                [-0.21397226473461564, 1.1398109303484147, -0.02781486140610724],
+            ],
+            dtype=torch.float64,
+        ),
+        rtol=1e-14,
+        atol=0,
     )
 
 
@@ -66,7 +78,10 @@ def test_a_draw_does_not_depend_on_how_many_follow(function: Law) -> None:
 
 @pytest.mark.parametrize(("law", "function"), [("uniform", random.uniform), ("norm", random.normal)])
 def test_the_law_is_right(law: str, function: Law) -> None:
-    along_draws, along_samples = function(11, torch.tensor(5), 20001), function(11, torch.arange(20001), 1)[:, 0]
+    along_draws, along_samples = (
+        function(11, torch.tensor(5), 20001),
+        function(11, torch.arange(20001), 1)[:, 0],
+    )
     for numbers in (along_draws, along_samples):
         assert stats.kstest(numbers.numpy(), law).pvalue > 0.01
 
@@ -80,6 +95,11 @@ def test_uniform_numbers_fill_the_half_open_interval() -> None:
 def test_seeds_streams_samples_and_draws_are_uncorrelated() -> None:
     index = torch.arange(20000)
     first, second = random.normal(1, index, 2).T
-    others = [random.normal(2, index, 1)[:, 0], random.normal(1, index, 1, stream=1)[:, 0], first.roll(1), second]
+    others = [
+        random.normal(2, index, 1)[:, 0],
+        random.normal(1, index, 1, stream=1)[:, 0],
+        first.roll(1),
+        second,
+    ]
     for other in others:
         assert abs(float(torch.corrcoef(torch.stack([first, other]))[0, 1])) < 0.02

@@ -1,10 +1,11 @@
 """The paper's noise figure: 20 % multiplicative noise on f - f0 changes φ by about 2 %, as the extension smooths.
 
-The paper's sample shows a relative change of 0.0203. Over random phantoms and currents it lies between half a percent and
-five, and is proportional to τ.
+The paper's sample shows a relative change of 0.0203. Over random phantoms and currents it lies between half a
+percent and eight, and is proportional to τ.
 """
 
 import numpy as np
+import torch
 from study import OUT, expect
 from torch import Tensor
 
@@ -19,7 +20,8 @@ def change(square: Square, clean: Tensor, tau: float) -> Tensor:
     """|φ - φ_τ| / |φ| for each sample and current."""
     phi = harmonic_extension(square, clean)
     noisy = harmonic_extension(square, add_noise(clean, tau, seed=3))
-    return (phi - noisy).flatten(-2).norm(dim=-1) / phi.flatten(-2).norm(dim=-1)
+    ratio: Tensor = torch.linalg.vector_norm(phi - noisy, dim=(-2, -1)) / torch.linalg.vector_norm(phi, dim=(-2, -1))
+    return ratio
 
 
 def main() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
     at_20, at_5 = change(square, clean, 0.2).numpy(), change(square, clean, 0.05).numpy()
     low, middle, high = np.quantile(at_20, [0, 0.5, 1])
     print(f"  τ = 0.2: {low:.4f} to {high:.4f}, median {middle:.4f} (paper's sample 0.0203)")
-    expect(0.003 < low and high < 0.08, "τ = 0.2 changes φ by 0.3 % to 8 %")
+    expect(low > 0.003 and high < 0.08, "τ = 0.2 changes φ by 0.3 % to 8 %")
     expect(0.008 < middle < 0.03, f"the median, {middle:.4f}, is near the paper's 0.0203")
     expect(bool(np.allclose(at_20 / at_5, 4, rtol=1e-6)), "the change is proportional to τ")
     typical = int(np.abs(at_20[:, 0] - 0.0203).argmin())

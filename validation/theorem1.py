@@ -1,9 +1,10 @@
 """Theorem 1: the index function of the full Neumann-to-Dirichlet map tends to the inclusion as L grows.
 
-Four disjoint ellipses, contrast 10, all currents. For each number L of eigenpairs: how well -Θ_L ranks the pixels (area
-under the ROC curve, AUC) and how far the index function I_L is from the indicator (relative L², ρ = 1.01 max_D Θ_L as the
-theorem asks), a collar of two cells about the interface left out, as the limit is not uniform there. Eigenvalues decay
-exponentially, so past L = 70 or so they drown in rounding: the noise floor stops the sum there by itself.
+Four disjoint ellipses, contrast 10, all currents. For each number L of eigenpairs: how well -Θ_L ranks the
+pixels (area under the ROC curve, AUC) and how far the index function I_L is from the indicator (relative L²,
+ρ = 1.01 max_D Θ_L as the theorem asks), a collar of two cells about the interface left out, as the limit is not
+uniform there. Eigenvalues decay exponentially, so past L = 80 or so they drown in rounding: the noise floor
+stops the sum there by itself.
 """
 
 import numpy as np
@@ -61,7 +62,9 @@ def main() -> None:
     middle = np.median(auc, 0)
     for count, value, distance in zip(COUNTS, middle, np.median(error, 0), strict=True):
         print(f"  L = {count:2d}: AUC {value:.3f}, error of I_L {distance:.3f}")
-    expect(all(bool((e.values[:40] < 0).all()) for e in pairs), "all leading eigenvalues are negative for σ > σ0")
+    expect(
+        all(bool((e.values[:40] < 0).all()) for e in pairs), "all leading eigenvalues are negative for σ > σ0"
+    )
     decay = np.median([float(e.values[59] / e.values[0]) for e in pairs])
     expect(1e-13 < decay < 1e-8, f"eigenvalues decay: |λ60|/|λ1| = {decay:.1e}")
     expect(bool((np.diff(middle) > 0).all()), "the median AUC rises with L")
@@ -69,7 +72,7 @@ def main() -> None:
     expect(middle[at_60] >= 0.94, f"median AUC at L = 60 is {middle[at_60]:.3f} (bar 0.94)")
     expect(bool((np.diff(np.median(error, 0)[2:]) < 0).all()), "the error of I_L falls with L")
     best = int(np.argsort(auc[:, at_60])[len(auc) // 2])
-    phantom, level = batch.phantom(best), phantoms.level_set(SQUARE, batch.phantom(best))
+    level = phantoms.level_set(SQUARE, batch.phantom(best))
     with picture(OUT / "theorem1.png", 2, 3) as axes:
         axes[0, 0].plot(COUNTS, auc.T, color="0.7")
         axes[0, 0].plot(COUNTS, middle, "ko-")

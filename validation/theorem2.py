@@ -7,8 +7,8 @@ integral when Q Kᵀ approximates κ. Q, K and V are linear images of N channels
 (i)  by the Taylor series of κ in z about π/2 (the proof's construction), N terms;
 (ii) by the exact rank-2 splitting of κ.
 
-Two traps. The statement's N = a - 1 channels give an error of order one: the polynomials must resolve sin((a+1)x) first.
-And the kernel cannot reach every frequency: ∫ sin(a'(x-z)) sin(ax) dx vanishes for even a' - a.
+Two traps. The statement's N = a - 1 channels give an error of order one: the polynomials must resolve
+sin((a+1)x) first. And the kernel cannot reach every frequency: ∫ sin(a'(x-z)) sin(ax) dx vanishes for even a' - a.
 """
 
 import math
@@ -30,12 +30,14 @@ def midpoints(count: int) -> Array:
 def channels(z: Array, count: int) -> Array:
     """N orthonormal Legendre polynomials on (0, π) at the points z."""
     degree = np.arange(count)
-    return legendre.legvander(2 * z / np.pi - 1, count - 1) * np.sqrt((2 * degree + 1) / np.pi)
+    basis: Array = legendre.legvander(2 * z / np.pi - 1, count - 1) * np.sqrt((2 * degree + 1) / np.pi)
+    return basis
 
 
 def projected(basis: Array, target: Array) -> Array:
     """The best approximation of the target by the channels: the learnable linear map at its optimum."""
-    return basis @ np.linalg.lstsq(basis, target, rcond=None)[0]
+    best: Array = basis @ np.linalg.lstsq(basis, target, rcond=None)[0]
+    return best
 
 
 def taylor(z: Array, a: int, terms: int) -> tuple[Array, Array]:
@@ -66,7 +68,9 @@ def error(a: int, count: int, points: int, construction: str) -> float:
 def coefficient(a: int, other: int, points: int = 4000) -> float:
     """The size of ∫ sin(a'(x-z)) sin(ax) dx as a function of z."""
     z = midpoints(points)
-    moments = np.array([np.sin(other * z) @ np.sin(a * z), np.cos(other * z) @ np.sin(a * z)]) * np.pi / points
+    moments = (
+        np.array([np.sin(other * z) @ np.sin(a * z), np.cos(other * z) @ np.sin(a * z)]) * np.pi / points
+    )
     return float(np.linalg.norm(moments))
 
 
@@ -89,13 +93,19 @@ def spectra(a: int, points: int = 512) -> tuple[Array, Array, Array]:
 def main() -> None:
     """Run the study."""
     print("Theorem 2: frequency bootstrapping")
-    counts, sizes = np.arange(2, 33, 2), (25, 50, 100, 200)
+    counts, sizes = range(2, 33, 2), (25, 50, 100, 200)
     for a, count, figure in ((3, 8, 5.4e-2), (3, 12, 4.1e-4), (3, 16, 1.1e-6), (5, 16, 4e-4)):
         got = error(a, count, 2000, "rank two")
-        expect(abs(math.log(got / figure)) < math.log(1.2), f"rank two, a={a}, N={count}: {got:.2g} (notes {figure:g})")
+        expect(
+            abs(math.log(got / figure)) < math.log(1.2),
+            f"rank two, a={a}, N={count}: {got:.2g} (notes {figure:g})",
+        )
     for a, count, figure in ((3, 16, 2.2e-2), (3, 20, 2.3e-4), (5, 28, 3.4e-4)):
         got = error(a, count, 2000, "taylor")
-        expect(abs(math.log(got / figure)) < math.log(1.3), f"Taylor, a={a}, N={count}: {got:.2g} (notes {figure:g})")
+        expect(
+            abs(math.log(got / figure)) < math.log(1.3),
+            f"Taylor, a={a}, N={count}: {got:.2g} (notes {figure:g})",
+        )
     mesh = [error(3, 20, m, "rank two") for m in sizes]
     order = -fitted_order(sizes, mesh)
     expect(abs(order - 2) < 0.05 and mesh[-1] < 1e-4, f"mesh: order {order:.2f}, {mesh[-1]:.1e} at M=200")
@@ -104,11 +114,22 @@ def main() -> None:
     even, odd = coefficient(3, 5), coefficient(3, 6)
     expect(even < 1e-12 < 0.2 < odd, f"parity: a=3 reaches a'=5 with {even:.0e} and a'=6 with {odd:.3f}")
     before, convolved, attended = spectra(3)
-    expect(convolved[4] < 1e-12 < 0.1 < attended[4], f"frequency 4 from 3: convolution {convolved[4]:.0e}, attention {attended[4]:.2f}")
+    expect(
+        convolved[4] < 1e-12 < 0.1 < attended[4],
+        f"frequency 4 from 3: convolution {convolved[4]:.0e}, attention {attended[4]:.2f}",
+    )
     with picture(OUT / "theorem2.png", 1, 3, 2.8) as axes:
         for a, style in ((3, "-"), (5, "--")):
-            axes[0, 0].semilogy(counts, [error(a, n, 2000, "rank two") for n in counts], "k" + style, label=f"rank 2, a={a}")
-            axes[0, 0].semilogy(counts, [error(a, n, 2000, "taylor") for n in counts], color="0.6", linestyle=style, label=f"Taylor, a={a}")
+            axes[0, 0].semilogy(
+                counts, [error(a, n, 2000, "rank two") for n in counts], "k" + style, label=f"rank 2, a={a}"
+            )
+            axes[0, 0].semilogy(
+                counts,
+                [error(a, n, 2000, "taylor") for n in counts],
+                color="0.6",
+                linestyle=style,
+                label=f"Taylor, a={a}",
+            )
         axes[0, 0].set(title="error against channels N", xlabel="N", ylim=(1e-9, 1e3))
         axes[0, 0].legend(fontsize=7)
         axes[0, 1].loglog(sizes, mesh, "ko-", label="N = 20, a = 3")

@@ -1,4 +1,4 @@
-"""Checks shared by every entrance of the library: bad input is refused in one line before any work is done."""
+"""Checks at every entrance of the library: bad input is refused in one line before any work is done."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,9 @@ def finite(values: Tensor, name: str) -> Tensor:
     """Return `values` unless one of them is NaN or infinite."""
     bad = int((~torch.isfinite(values)).sum())
     if bad:
-        raise InputError(f"{name}: {bad} of {values.numel()} values are NaN or infinite: clean or mask them first")
+        raise InputError(
+            f"{name}: {bad} of {values.numel()} values are NaN or infinite: clean or mask them first"
+        )
     return values
 
 

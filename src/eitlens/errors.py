@@ -1,4 +1,4 @@
-"""The errors a user can cause. Each message says what was given, what was expected and the fix, in one line."""
+"""The errors a user can cause. A message says what was given, what was expected and the fix, in one line."""
 
 
 class InputError(ValueError):

@@ -1,14 +1,36 @@
-"""How much to do at once: batches of any size are cut into chunks that fit a memory budget."""
+"""How much to do at once, and what to remember: chunks that fit a memory budget, and constants made once."""
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar, cast
 
 import torch
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _CPU_BUDGET = 2 * 2**30
-_CUDA_FRACTION = 0.5
+_CUDA_BUDGET, _CUDA_FRACTION = 12 * 2**30, 0.5
+
+
+def cached(function: Callable[P, T]) -> Callable[P, T]:
+    """Remember the last results of a function that makes constant tensors, which nobody may change in place.
+
+    They are made outside inference mode: what is made inside can never be trained through, and a validation
+    often comes before the first training step.
+    """
+
+    @wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> T:
+        with torch.inference_mode(False), torch.no_grad():
+            return function(*args, **kwargs)
+
+    return cast(Callable[P, T], lru_cache(maxsize=16)(make))
 
 
 def chunk_size(bytes_per_sample: int, device: torch.device) -> int:
-    """How many samples fit the budget: 2 GiB on a CPU, half of what is free on a GPU; at least one."""
+    """How many samples fit the budget: 2 GiB on a CPU, 12 GiB or half of what is free on a GPU."""
     budget = _CPU_BUDGET
     if device.type == "cuda":
-        budget = int(_CUDA_FRACTION * torch.cuda.mem_get_info(device)[0])
+        budget = min(_CUDA_BUDGET, int(_CUDA_FRACTION * torch.cuda.mem_get_info(device)[0]))
     return max(1, budget // max(1, bytes_per_sample))

@@ -1,8 +1,8 @@
-"""Random numbers as a pure function of (seed, index, draw): the same on any device, batch size or number of workers.
+"""Random numbers as a pure function of (seed, index, draw): the same on any device, in any batch or worker.
 
-A counter is hashed to 64 bits by the finaliser of SplitMix64 (Steele, Lea, Flood 2014), twice, once with the seed and
-once with the sample's index, so that samples and draws are independent streams. Integer arithmetic wraps modulo 2⁶⁴
-alike everywhere, so uniform numbers are equal to the bit.
+A counter is hashed to 64 bits by the finaliser of SplitMix64 (Steele, Lea, Flood 2014), twice, once with the
+seed and once with the sample's index, so that samples and draws are independent streams. Integer arithmetic
+wraps modulo 2⁶⁴ alike everywhere, so uniform numbers are equal to the bit.
 """
 
 import torch
@@ -14,7 +14,9 @@ _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
 
 
-def uniform(seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0) -> Float64[Tensor, "*batch {draws}"]:
+def uniform(
+    seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0
+) -> Float64[Tensor, "*batch {draws}"]:
     """`draws` numbers in [0, 1) for each sample; `stream` separates independent uses of one seed."""
     key = _hash(_hash(torch.tensor(_signed(seed), device=index.device)) ^ _signed(_GOLDEN * (stream + 1)))
     counter = torch.arange(1, draws + 1, device=index.device)
@@ -22,8 +24,10 @@ def uniform(seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int =
     return _shift(bits, 11).to(torch.float64) * 2.0**-53
 
 
-def normal(seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0) -> Float64[Tensor, "*batch {draws}"]:
-    """`draws` standard normal numbers for each sample, by Box and Muller (equal across devices to rounding)."""
+def normal(
+    seed: int, index: Int64[Tensor, "*batch"], draws: int, stream: int = 0
+) -> Float64[Tensor, "*batch {draws}"]:
+    """`draws` standard normal numbers a sample, by Box and Muller (equal across devices to rounding)."""
     pairs = (draws + 1) // 2
     u, v = torch.unflatten(uniform(seed, index, 2 * pairs, stream), -1, (pairs, 2)).unbind(-1)
     radius, angle = torch.sqrt(-2 * torch.log1p(-u)), 2 * torch.pi * v

@@ -18,14 +18,14 @@ from eitlens.data.manifest import FILE
 from eitlens.errors import InputError
 from eitlens.phantom import indicator
 
-# About a second of work, in many shards, for something to be killed in.
+# About half a second of work, in many shards, for something to be killed in.
 LONGER = DataConfig(
     "longer",
     n=48,
-    train=300,
-    validation=10,
-    test=10,
-    shard=8,
+    train=150,
+    validation=5,
+    test=5,
+    shard=4,
     sampler=SamplerConfig(count=3, disjoint=True),
     solver=SolverConfig("boundary-integral", tolerance=1e-7),
 )
@@ -65,7 +65,7 @@ def test_killed_three_times_at_random_moments_it_ends_in_the_same_bytes(tmp_path
     for _ in range(3):
         child = start(CHILD, LONGER, tmp_path / "killed")
         child.stdout.readline()
-        time.sleep(chance.uniform(0.02, 0.25))
+        time.sleep(chance.uniform(0.0, 0.15))
         child.send_signal(signal.SIGKILL)
         child.communicate()
         interrupted += not (tmp_path / "killed" / FILE).exists()
@@ -164,13 +164,39 @@ def test_threads_are_given_back(tmp_path, tiny):
 
 
 def test_the_data_are_what_the_solver_and_the_sampler_say(whole, tiny):
-    samples = Dataset.open(whole).read(0, 24)
     dataset = Dataset.open(whole)
+    samples = dataset.read(0, 24)
     phantoms = tiny.sampler.build().batch(0, 24)
     again = tiny.solver.build(dataset.domain).difference(phantoms, dataset.currents)
     assert torch.allclose(samples.difference, again, rtol=0, atol=1e-12)
     assert torch.equal(samples.mask, indicator(dataset.domain, phantoms))
-    assert list(samples.phantoms) == list(phantoms)
+    stored, drawn = samples.phantoms.groups[0].parameters, phantoms.groups[0].parameters
+    assert torch.allclose(stored, drawn, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("shapes", ["ellipses", "polygons"])
+def test_overlaps_and_corners_with_the_grid_solver(tmp_path, shapes):
+    """As in the preset `paper`, small; in two parts the same bytes as in one run."""
+    config = DataConfig(
+        "overlaps",
+        n=24,
+        train=5,
+        validation=0,
+        test=1,
+        shard=2,
+        sampler=SamplerConfig(shapes),
+        solver=SolverConfig("grid"),
+    )
+    generate(config, tmp_path / "one", device="cpu", workers=2)
+    for k in range(2):
+        generate(config, tmp_path / "two", Part(k, 2), device="cpu")
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    dataset = Dataset.open(tmp_path / "one")
+    samples = dataset.split("train")
+    assert bool(((dataset.currents * samples.difference).sum(-1) < 0).all()), (
+        "(g, f - f0) < 0 for σ > 1 inside"
+    )
+    assert torch.equal(samples.mask, indicator(dataset.domain, samples.phantoms))
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0", "-1/4"])

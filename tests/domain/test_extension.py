@@ -1,7 +1,7 @@
 """The harmonic extension: Δφ = 0, ∂φ/∂n = w, ∮φ = 0, in closed form on the square.
 
-A corner is one node of the loop, so the flux is one number there: it is exact for cosines that agree at the corners,
-and of second order in h for a flux that jumps, given the mean of the two values.
+A corner is one node of the loop, so the flux is one number there: it is exact for cosines that agree at the
+corners, and of second order in h for a flux that jumps, given the mean of the two values.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,14 @@ Field = tuple[Tensor, Tensor, Tensor]
 
 
 def mode(side: str, m: int, x: Tensor, y: Tensor) -> Field:
-    """φ, ∂φ/∂x, ∂φ/∂y with flux cos(mπ(t+1)/2) through one side, t its increasing coordinate, and none elsewhere."""
+    """φ, ∂φ/∂x, ∂φ/∂y with flux cos(mπ(t+1)/2) through one side, t its coordinate, and none elsewhere."""
     t, outward = {"bottom": (x, -y), "right": (y, x), "top": (x, y), "left": (y, -x)}[side]
     a = torch.tensor(m * torch.pi / 2, dtype=torch.float64)
     cos, sin = torch.cos(a * (t + 1)), torch.sin(a * (t + 1))
-    cosh, sinh = torch.cosh(a * (outward + 1)) / torch.sinh(2 * a), torch.sinh(a * (outward + 1)) / torch.sinh(2 * a)
+    cosh, sinh = (
+        torch.cosh(a * (outward + 1)) / torch.sinh(2 * a),
+        torch.sinh(a * (outward + 1)) / torch.sinh(2 * a),
+    )
     along, across = -sin * cosh, cos * sinh * (-1 if side in ("bottom", "left") else 1)
     return cos * cosh / a, *((along, across) if side in ("bottom", "top") else (across, along))
 
@@ -51,7 +54,7 @@ def from_one_side(side: str, m: int, square: Square) -> Field:
 
 
 def from_side_means(name: str, square: Square) -> Field:
-    """A polynomial whose constant flux through a side is brought to zero at the corners by a cosine of frequency 2."""
+    """A polynomial whose constant flux through a side is brought to zero at the corners by cosines, m = 2."""
     x, y = square.nodes().unbind(-1)
     correction = [(-c, mode(side, 2, x, y)) for c, side in zip(FLUX[name], SIDES, strict=True) if c]
     return combine([(1, polynomial(name, x, y)), *correction])
@@ -110,7 +113,9 @@ def test_the_normal_derivative_is_the_data_at_every_node() -> None:
 def test_the_boundary_mean_is_zero_and_that_of_the_data_does_not_matter() -> None:
     w = random_data(2)
     phi = SQUARE.extend(w)
-    torch.testing.assert_close(SQUARE.trace(phi).mean(-1), torch.zeros(2, dtype=torch.float64), rtol=0, atol=1e-15)
+    torch.testing.assert_close(
+        SQUARE.trace(phi).mean(-1), torch.zeros(2, dtype=torch.float64), rtol=0, atol=1e-15
+    )
     torch.testing.assert_close(SQUARE.extend(w + 7), phi, rtol=0, atol=1e-13)
 
 

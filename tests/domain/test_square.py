@@ -40,7 +40,9 @@ def test_arclength_and_angle_follow_the_loop() -> None:
     square = Square(8)
     s, theta, (x, y) = square.arclength(), square.angle(), square.boundary().T
     torch.testing.assert_close(s, square.h * torch.arange(32, dtype=torch.float64))
-    torch.testing.assert_close(torch.stack([torch.cos(theta), torch.sin(theta)]), torch.stack([x, y]) / torch.hypot(x, y))
+    torch.testing.assert_close(
+        torch.stack([torch.cos(theta), torch.sin(theta)]), torch.stack([x, y]) / torch.hypot(x, y)
+    )
     assert s[12] == 3.0
     assert theta[12] == 0.0  # the middle of the right side
 
@@ -57,9 +59,12 @@ def test_weights_add_up_to_the_perimeter_and_integrate_by_the_trapezoid_rule() -
     square = Square(10)
     x, y = square.boundary().unbind(-1)
     assert square.boundary_weight * square.boundary_size == pytest.approx(square.perimeter)
-    # ∮ x² = 2·2 + 2·(2/3), to second order: the trapezoid rule errs by exactly 2·h²/3 on the two sides y = ±1.
+    # ∮ x² = 2·2 + 2·(2/3), to second order: the trapezoid rule errs by exactly 2·h²/3 on the two sides y =
+    # ±1.
     assert square.boundary_weight * float((x**2).sum()) == pytest.approx(16 / 3 + 2 * square.h**2 / 3)
-    torch.testing.assert_close(square.boundary_norm(torch.ones_like(y)), torch.tensor(8.0**0.5, dtype=torch.float64))
+    torch.testing.assert_close(
+        square.boundary_norm(torch.ones_like(y)), torch.tensor(8.0**0.5, dtype=torch.float64)
+    )
 
 
 def test_the_mass_matrix_is_symmetric_positive_and_exact_for_linear_functions() -> None:
@@ -88,7 +93,13 @@ def test_a_square_of_too_few_cells_is_refused(n: int) -> None:
 
 @pytest.mark.parametrize(
     ("got", "guess"),
-    [(796, "corners dropped"), (804, "counted twice"), (801, "first node repeated"), (400, r"Square\(100\)"), (7, "^$")],
+    [
+        (796, "corners dropped"),
+        (804, "counted twice"),
+        (801, "first node repeated"),
+        (400, r"Square\(100\)"),
+        (7, "^$"),
+    ],
 )
 def test_a_wrong_number_of_boundary_values_is_explained(got: int, guess: str) -> None:
     assert re.search(guess, Square(200).explain_boundary(got))

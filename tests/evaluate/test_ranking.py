@@ -11,7 +11,9 @@ from eitlens.evaluate.ranking import area_under_curve
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=30))
 @settings(max_examples=200, deadline=None)
-def test_it_is_the_chance_that_inside_scores_higher_with_ties_counted_half(pixels: list[tuple[int, bool]]) -> None:
+def test_it_is_the_chance_that_inside_scores_higher_with_ties_counted_half(
+    pixels: list[tuple[int, bool]],
+) -> None:
     inside, outside = ([s for s, t in pixels if t is side] for side in (True, False))
     score, truth = torch.tensor([float(s) for s, _ in pixels]), torch.tensor([t for _, t in pixels])
     if not inside or not outside:

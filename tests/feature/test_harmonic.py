@@ -29,7 +29,7 @@ def test_one_sample_needs_no_batch() -> None:
     )
 
 
-def test_even_currents_through_an_even_body_have_even_channels() -> None:
+def test_data_even_in_y_have_channels_even_in_y() -> None:
     """cos(lθ) is even in y; axis 1 of an image is y."""
     g = currents.cosine(SQUARE, 3)
     phi = harmonic_extension(SQUARE, g)
@@ -47,7 +47,9 @@ def test_single_precision_data_are_computed_in_double() -> None:
 
 
 def test_bad_data_are_refused() -> None:
-    with pytest.raises(InputError, match=r"^f - f0: expected 120 boundary values .* got 116: were the corners dropped\?$"):
+    with pytest.raises(
+        InputError, match=r"^f - f0: expected 120 boundary values .* got 116: were the corners dropped\?$"
+    ):
         harmonic_extension(SQUARE, DATA[..., :116])
     with pytest.raises(InputError, match=r"^f - f0: 720 of 720 values are NaN or infinite.*$"):
         harmonic_extension(SQUARE, DATA * torch.nan)

@@ -1,4 +1,4 @@
-"""Bad input gets one line that says what was given, what was expected and the fix, before any work is done."""
+"""Bad input gets one line that says what was given, what was expected and the fix, before any work."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.domain import Square, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, currents
-from eitlens.forward.base import check_boundary_values, check_currents
+from eitlens.forward.base import check_currents
 from eitlens.phantom import Ellipse, Phantom, Polygon, Shape, circle
 
 SQUARE = Square(20)
@@ -41,7 +41,11 @@ def test_values_that_are_not_numbers(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("size", "guess"),
-    [(76, ": were the corners dropped?"), (84, ": were the corners counted twice?"), (400, ": is it Square(100)?")],
+    [
+        (76, ": were the corners dropped?"),
+        (84, ": were the corners counted twice?"),
+        (400, ": is it Square(100)?"),
+    ],
 )
 def test_a_wrong_number_of_boundary_values(size: int, guess: str) -> None:
     values = torch.zeros(2, size, dtype=torch.float64)
@@ -59,7 +63,9 @@ def test_a_current_whose_mean_is_not_zero() -> None:
 
 
 def test_currents_that_do_not_fit_the_phantoms() -> None:
-    assert "got shape (2, 2, 80)" in complaint(lambda: SOLVER.difference([Phantom([DISK])] * 3, CURRENTS.expand(2, -1, -1)))
+    assert "got shape (2, 2, 80)" in complaint(
+        lambda: SOLVER.difference([Phantom([DISK])] * 3, CURRENTS.expand(2, -1, -1))
+    )
     assert "got shape (80,)" in complaint(lambda: check_currents(SQUARE, CURRENTS[0]))
 
 
@@ -83,7 +89,9 @@ def test_a_shape_outside(shape: Shape) -> None:
 def test_shapes_that_overlap_or_touch(other: Ellipse) -> None:
     phantoms = [Phantom([DISK]), Phantom([circle((-0.5, 0), 0.1), other, DISK])]
     message = complaint(lambda: SOLVER.difference(phantoms, CURRENTS))
-    assert message == f"phantom 1: shapes 1 and 2 overlap or touch ({other} and {DISK}): use GridSolver instead"
+    assert (
+        message == f"phantom 1: shapes 1 and 2 overlap or touch ({other} and {DISK}): use GridSolver instead"
+    )
 
 
 def test_thin_shapes_that_cross_between_the_nodes() -> None:

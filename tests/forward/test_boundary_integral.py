@@ -1,8 +1,9 @@
-"""The boundary integral solver against closed forms, itself, and the identities of the Neumann-to-Dirichlet map."""
+"""The boundary integral solver against closed forms, itself, and the identities of the map g ↦ f."""
 
 import cmath
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ def project(values: Tensor) -> Tensor:
     return values - values.mean(-1, keepdim=True)
 
 
-# --- spectral accuracy in the outlines, fourth order in the currents -----------------------------------------------
+# --- spectral accuracy in the outlines, fourth order in the currents
+# -----------------------------------------------
 
 
 def test_sixty_nodes_an_ellipse_give_nine_digits() -> None:
@@ -45,13 +47,15 @@ def test_sixty_nodes_an_ellipse_give_nine_digits() -> None:
 def test_the_error_falls_exponentially_with_the_nodes() -> None:
     exact = BoundaryIntegralSolver(SQUARE, nodes=240).difference(PHANTOM, CURRENTS)
     nodes = (12, 18, 24, 30, 36)
-    errors = [relative(BoundaryIntegralSolver(SQUARE, nodes=n).difference(PHANTOM, CURRENTS), exact) for n in nodes]
+    errors = [
+        relative(BoundaryIntegralSolver(SQUARE, nodes=n).difference(PHANTOM, CURRENTS), exact) for n in nodes
+    ]
     rates = -np.diff(np.log(errors)) / np.diff(nodes)
     assert rates.min() > 0.2
 
 
 def test_automatic_nodes_reach_the_tolerance() -> None:
-    """On phantoms like the paper's, whose ellipses come as near as 0.03 to each other and 0.05 to the boundary."""
+    """On phantoms like the paper's: ellipses as near as 0.03 to each other and 0.05 to the boundary."""
     batch = EllipseSampler(seed=2, disjoint=True).batch(0, 12)
     exact = BoundaryIntegralSolver(SQUARE, nodes=240).difference(batch, CURRENTS)
     for tolerance in (1e-3, 1e-6, 1e-9):
@@ -87,7 +91,8 @@ def test_the_declared_order_in_the_mesh_size(family: Callable[[Square, int], Ten
     assert errors[-1] < 5e-8
 
 
-# --- closed forms -------------------------------------------------------------------------------------------------
+# --- closed forms
+# -------------------------------------------------------------------------------------------------
 
 
 def disk_eigenvalue(order: int, radius: float, sigma: float) -> float:
@@ -102,7 +107,9 @@ def test_concentric_disk_in_the_unit_disk(radius: float, sigma: float) -> None:
     disk = UnitDisk(128)
     theta = disk.angle()
     g = torch.stack([torch.cos(theta), torch.sin(2 * theta), torch.cos(3 * theta)])
-    found = BoundaryIntegralSolver(disk, tolerance=1e-13).difference(Phantom([circle((0, 0), radius)], sigma), g)
+    found = BoundaryIntegralSolver(disk, tolerance=1e-13).difference(
+        Phantom([circle((0, 0), radius)], sigma), g
+    )
     for order, (f, mode) in enumerate(zip(found, g, strict=True), start=1):
         expected = disk_eigenvalue(order, radius, sigma) * mode
         torch.testing.assert_close(f, expected, rtol=0, atol=1e-12 * float(expected.abs().amax()) + 1e-15)
@@ -118,17 +125,21 @@ def test_eccentric_disk_by_moebius_invariance(sigma: float) -> None:
     z = torch.polar(torch.ones(200, dtype=torch.float64), disk.angle())
     image, stretch = (z - a) / (1 - a.conjugate() * z), (1 - abs(a) ** 2) / (1 - a.conjugate() * z).abs() ** 2
     modes = torch.stack([(image**order).real for order in (1, 2, 3)])
-    eigenvalues = torch.tensor([[disk_eigenvalue(order, rho, sigma)] for order in (1, 2, 3)], dtype=torch.float64)
+    eigenvalues = torch.tensor(
+        [[disk_eigenvalue(order, rho, sigma)] for order in (1, 2, 3)], dtype=torch.float64
+    )
     phantom = Phantom([circle((center.real, center.imag), radius)], sigma)
     found = BoundaryIntegralSolver(disk, tolerance=1e-13).difference(phantom, modes * stretch)
     torch.testing.assert_close(found, project(eigenvalues * modes), rtol=0, atol=1e-12)
 
 
-def ellipse_in_a_uniform_field(e: Ellipse, sigma: float, square: Square, component: complex) -> tuple[Tensor, Tensor]:
-    """A solution around an ellipse in closed form: its trace, and its flux (at a corner the mean of both sides).
+def ellipse_in_a_uniform_field(
+    e: Ellipse, sigma: float, square: Square, component: complex
+) -> tuple[Tensor, Tensor]:
+    """A solution around an ellipse in closed form: its trace and its flux (at a corner the mean of both).
 
-    Inside the potential is linear. Outside it is Re(α w + β / w) with the Joukowski variable z = (c/2)(w + 1/w) in the
-    ellipse's own axes, c² = a² - b²; a field along the other axis has the factor i.
+    Inside the potential is linear. Outside it is Re(α w + β / w) with the Joukowski variable z = (c/2)(w +
+    1/w) in the ellipse's own axes, c² = a² - b²; a field along the other axis has the factor i.
     """
     a, b = e.semi_axes
     c, turn = math.sqrt(a**2 - b**2), cmath.exp(1j * e.angle)
@@ -149,7 +160,7 @@ def ellipse_in_a_uniform_field(e: Ellipse, sigma: float, square: Square, compone
 @pytest.mark.parametrize("sigma", [0.1, 10.0])
 @pytest.mark.parametrize("component", [1, -1j])
 def test_an_ellipse_in_a_uniform_field(component: complex, sigma: float) -> None:
-    """An independent closed form on the square, seen by smooth currents g: (f, g) = (flux, Λ_σ g), to second order."""
+    """A closed form on the square, seen by smooth currents g: (f, g) = (flux, Λ_σ g), to second order."""
     ellipse = Ellipse((0.2, -0.15), (0.45, 0.2), 0.7)
     errors, sizes = [], (16, 32, 64)
     for n in sizes:
@@ -165,7 +176,6 @@ def test_an_ellipse_in_a_uniform_field(component: complex, sigma: float) -> None
 def test_a_small_disk_acts_like_a_dipole() -> None:
     """(g, (Λ_σ - Λ_1) g) → -2πρ² (σ-1)/(σ+1) |∇u0|² at its centre as ρ → 0."""
     square = Square(64)
-    x, y = square.boundary().unbind(-1)
     g = currents.cosine(square, 1)
     _, dx, dy = square.extend_with_gradient(g)
     rho, sigma = 0.01, 10.0
@@ -175,7 +185,8 @@ def test_a_small_disk_acts_like_a_dipole() -> None:
     assert energy == pytest.approx(-2 * math.pi * rho**2 * (sigma - 1) / (sigma + 1) * gradient, rel=2e-3)
 
 
-# --- identities ---------------------------------------------------------------------------------------------------
+# --- identities
+# ---------------------------------------------------------------------------------------------------
 
 
 def form(phantom: Phantom) -> Tensor:
@@ -199,15 +210,17 @@ def test_the_difference_has_one_sign(k: int, sigma: float) -> None:
 
 def test_monotone_in_the_conductivity() -> None:
     forms = [form(Phantom(PHANTOM.shapes, sigma)) for sigma in (0.01, 0.1, 0.5, 2.0, 10.0, 100.0, 1e6)]
-    for low, high in zip(forms[:-1], forms[1:], strict=True):
+    for low, high in pairwise(forms):
         assert float(torch.linalg.eigvalsh(high - low).amax()) < 0
 
 
 def test_monotone_in_the_inclusion() -> None:
     small, large = Phantom(PHANTOM.shapes[:2]), Phantom(PHANTOM.shapes[:3])
-    grown = Phantom([Ellipse(e.center, (1.1 * e.semi_axes[0], 1.1 * e.semi_axes[1]), e.angle) for e in large.shapes])
+    grown = Phantom(
+        [Ellipse(e.center, (1.1 * e.semi_axes[0], 1.1 * e.semi_axes[1]), e.angle) for e in large.shapes]
+    )
     forms = [form(phantom) for phantom in (small, large, grown)]
-    for low, high in zip(forms[:-1], forms[1:], strict=True):
+    for low, high in pairwise(forms):
         assert float(torch.linalg.eigvalsh(high - low).amax()) < 1e-13
 
 
@@ -235,7 +248,9 @@ def test_a_shape_of_the_bodys_own_conductivity_is_not_there() -> None:
 
 
 def test_rotating_the_body_rotates_the_data() -> None:
-    turned = Phantom([Ellipse((-e.center[1], e.center[0]), e.semi_axes, e.angle + math.pi / 2) for e in PHANTOM.shapes])
+    turned = Phantom(
+        [Ellipse((-e.center[1], e.center[0]), e.semi_axes, e.angle + math.pi / 2) for e in PHANTOM.shapes]
+    )
     expected = SOLVER.difference(PHANTOM, CURRENTS)
     found = SOLVER.difference(turned, CURRENTS.roll(SQUARE.n, -1)).roll(-SQUARE.n, -1)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
@@ -247,7 +262,8 @@ def test_perfect_conductors_and_insulators_are_limits(low: float, high: float) -
     assert relative(first, second) < 1e-5
 
 
-# --- batches, chunks, gradients -----------------------------------------------------------------------------------
+# --- batches, chunks, gradients
+# -----------------------------------------------------------------------------------
 
 
 def mixed_batch() -> list[Phantom]:
@@ -264,7 +280,9 @@ def test_a_batch_is_a_loop() -> None:
 
 def test_every_phantom_may_have_currents_of_its_own() -> None:
     own = torch.stack([CURRENTS * k for k in (1, 2, 3, 4)])
-    expected = SOLVER.difference(mixed_batch(), CURRENTS) * torch.tensor([1.0, 2, 3, 4]).double()[:, None, None]
+    expected = (
+        SOLVER.difference(mixed_batch(), CURRENTS) * torch.tensor([1.0, 2, 3, 4]).double()[:, None, None]
+    )
     torch.testing.assert_close(SOLVER.difference(mixed_batch(), own), expected)
 
 
@@ -283,7 +301,9 @@ def test_float32_currents_give_float64_data() -> None:
 def test_differentiable_in_shapes_conductivities_and_currents() -> None:
     square = Square(6)
     solver = BoundaryIntegralSolver(square, nodes=24)
-    batch = stack([Phantom([Ellipse((-0.4, 0.1), (0.15, 0.3), 0.4), circle((0.4, -0.2), 0.2)], inside=[5.0, 0.3])])
+    batch = stack(
+        [Phantom([Ellipse((-0.4, 0.1), (0.15, 0.3), 0.4), circle((0.4, -0.2), 0.2)], inside=[5.0, 0.3])]
+    )
     (group,) = batch.groups
 
     def data(parameters: Tensor, inside: Tensor, outside: Tensor, g: Tensor) -> Tensor:

@@ -63,7 +63,9 @@ def test_trigonometric_currents_alternate() -> None:
 
 def test_arclength_modes_are_orthonormal() -> None:
     g = currents.arclength(SQUARE, 30)
-    torch.testing.assert_close(SQUARE.boundary_weight * g @ g.T, torch.eye(30, dtype=torch.float64), rtol=0, atol=1e-14)
+    torch.testing.assert_close(
+        SQUARE.boundary_weight * g @ g.T, torch.eye(30, dtype=torch.float64), rtol=0, atol=1e-14
+    )
 
 
 def test_a_current_of_ones_own() -> None:

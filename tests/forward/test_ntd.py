@@ -64,7 +64,10 @@ def test_the_floor_is_rounding_for_exact_data() -> None:
 
 def test_the_floor_is_the_size_of_the_noise() -> None:
     noise = torch.randn(160, 160, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    floors = [eigenpairs(MAP.difference_matrix + level * noise, SQUARE.boundary_weight).floor for level in (1e-8, 1e-5)]
+    floors = [
+        eigenpairs(MAP.difference_matrix + level * noise, SQUARE.boundary_weight).floor
+        for level in (1e-8, 1e-5)
+    ]
     spectral_norm = float(torch.linalg.matrix_norm((noise - noise.T) / 2, 2))
     assert floors[0] == pytest.approx(1e-8 * spectral_norm, rel=0.5)
     assert floors[1] == pytest.approx(1e-5 * spectral_norm, rel=0.5)

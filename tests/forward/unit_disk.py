@@ -1,4 +1,4 @@
-"""The unit disk, whose Riemann map is the identity: the body of the closed forms. It has a boundary but no grid."""
+"""The unit disk, whose Riemann map is the identity: the body of closed forms. A boundary, but no grid."""
 
 from dataclasses import dataclass
 from typing import NoReturn

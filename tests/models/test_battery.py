@@ -1,7 +1,6 @@
-"""What every registered network must do. There is no code for any one of them: a new preset brings these tests along."""
+"""What every registered network must do. Nothing here is for any one of them: a new preset is tested too."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,6 +16,7 @@ GOLDEN = Path(__file__).parent / "golden.json"
 SIZES = (33, 64, 101, 128, 201)
 CURRENTS = (1, 3, 5)
 SMALL = 33
+LIGHT = {"layers": 2, "resolution": 64}
 
 every_preset = pytest.mark.parametrize("name", names())
 
@@ -25,29 +25,16 @@ def features(network: Network, batch: int, n: int) -> Tensor:
     return torch.randn(batch, 3 * network.config.currents, n, n, generator=torch.Generator().manual_seed(1))
 
 
-def shallow(name: str) -> dict[str, int]:
-    """A setting that makes the network shorter, for tests that look at each of its parts and not at how many there are."""
-    return {"layers": 2} if any(field.name == "layers" for field in fields(PRESETS[name].config)) else {}
+def light(name: str, currents: int | None = None) -> Network:
+    """The preset with fewer layers on a coarser grid: all its parts, for tests that need no more of each."""
+    known = {field.name for field in fields(PRESETS[name].config)}
+    torch.manual_seed(0)
+    return create(name, currents=currents, **{key: value for key, value in LIGHT.items() if key in known})
 
 
-def seeded(name: str) -> Network:
-    """The same weights in every run."""
+def whole(name: str) -> Network:
     torch.manual_seed(0)
     return create(name)
-
-
-@pytest.fixture(scope="module")
-def networks() -> Iterator[dict[str, Network]]:
-    """Networks in evaluation mode, built once and never changed."""
-    made: dict[str, Network] = {}
-    yield made
-    made.clear()
-
-
-def fixed(networks: dict[str, Network], name: str) -> Network:
-    if name not in networks:
-        networks[name] = seeded(name).eval()
-    return networks[name]
 
 
 def test_battery_is_not_empty() -> None:
@@ -65,7 +52,7 @@ def test_parameter_count(name: str) -> None:
 def test_shape_and_dtype_on_every_grid_for_every_number_of_currents(name: str) -> None:
     with FakeTensorMode(), torch.no_grad():
         for currents in CURRENTS:
-            network = create(name, currents=currents, **shallow(name)).eval()
+            network = light(name, currents).eval()
             for n in SIZES:
                 logits = network(torch.empty(2, 3 * currents, n, n))
                 assert logits.shape == (2, 1, n, n)
@@ -73,8 +60,8 @@ def test_shape_and_dtype_on_every_grid_for_every_number_of_currents(name: str) -
 
 
 @every_preset
-def test_latents_are_named_by_part_and_size(name: str, networks: dict[str, Network]) -> None:
-    network = fixed(networks, name)
+def test_latents_are_named_by_part_and_size(name: str) -> None:
+    network = light(name).eval()
     x = features(network, 2, SMALL)
     with torch.no_grad():
         latents = network.latents(x)
@@ -83,7 +70,7 @@ def test_latents_are_named_by_part_and_size(name: str, networks: dict[str, Netwo
     assert last[0] == "logits"
     assert torch.equal(last[1], logits)
     assert logits.shape == (2, 1, SMALL, SMALL)
-    assert len(parts) >= 4
+    assert len(parts) >= 2
     for key, latent in parts:
         assert latent.shape[0] == 2
         assert latent.shape[2:] == (int(key.split("/")[1]),) * 2
@@ -91,7 +78,7 @@ def test_latents_are_named_by_part_and_size(name: str, networks: dict[str, Netwo
 
 @every_preset
 def test_gradient_reaches_every_parameter(name: str) -> None:
-    network = seeded(name).train()
+    network = light(name).train()
     logits = network(features(network, 2, SMALL))
     (logits * torch.linspace(-1, 1, logits.numel()).view_as(logits)).sum().backward()
     for key, parameter in network.named_parameters():
@@ -101,8 +88,8 @@ def test_gradient_reaches_every_parameter(name: str) -> None:
 
 
 @every_preset
-def test_evaluation_is_deterministic_and_samples_do_not_mix(name: str, networks: dict[str, Network]) -> None:
-    network = fixed(networks, name)
+def test_evaluation_is_deterministic_and_samples_do_not_mix(name: str) -> None:
+    network = light(name).eval()
     x = features(network, 3, SMALL)
     with torch.no_grad():
         together = network(x)
@@ -111,8 +98,8 @@ def test_evaluation_is_deterministic_and_samples_do_not_mix(name: str, networks:
 
 
 @every_preset
-def test_saved_and_loaded_bit_by_bit(name: str, networks: dict[str, Network], tmp_path: Path) -> None:
-    network = fixed(networks, name)
+def test_saved_and_loaded_bit_by_bit(name: str, tmp_path: Path) -> None:
+    network = light(name).eval()
     again = load(save(network, tmp_path / name))
     assert again.config == network.config
     assert again.state_dict().keys() == network.state_dict().keys()
@@ -126,30 +113,25 @@ def test_saved_and_loaded_bit_by_bit(name: str, networks: dict[str, Network], tm
 @every_preset
 def test_captured_whole_for_compilation(name: str) -> None:
     torch.compiler.reset()
-    network = create(name, **shallow(name)).eval()
-    x = features(network, 1, SMALL)
-    with torch.no_grad():
-        captured = torch.compile(network, fullgraph=True, backend="eager")(x)
-        torch.testing.assert_close(captured, network(x), rtol=1e-4, atol=1e-5)
-
-
-@every_preset
-def test_training_is_captured_whole_too(name: str) -> None:
-    torch.compiler.reset()
-    network = create(name, **shallow(name)).train()
+    network = light(name).train()
     torch.compile(network, fullgraph=True, backend="eager")(features(network, 2, SMALL)).sum().backward()
     assert all(parameter.grad is not None for parameter in network.parameters())
 
 
 @every_preset
 def test_exported_to_onnx(name: str, tmp_path: Path) -> None:
-    assert export_onnx(create(name, **shallow(name)), tmp_path / "network.onnx", n=SMALL) <= 1e-4
+    assert export_onnx(light(name), tmp_path / "network.onnx", n=SMALL, batch=2) <= 1e-4
+
+
+@pytest.mark.parametrize("name", names()[:1])
+def test_exported_for_any_batch(name: str, tmp_path: Path) -> None:
+    assert export_onnx(light(name), tmp_path / "network.onnx", n=SMALL) <= 1e-4
 
 
 @every_preset
-def test_golden_output(name: str, networks: dict[str, Network]) -> None:
+def test_golden_output(name: str) -> None:
     golden = torch.tensor(json.loads(GOLDEN.read_text())[name])
-    torch.testing.assert_close(fingerprint(fixed(networks, name)), golden, rtol=1e-3, atol=2e-5)
+    torch.testing.assert_close(fingerprint(whole(name).eval()), golden, rtol=1e-3, atol=2e-5)
 
 
 @torch.no_grad()
@@ -159,11 +141,9 @@ def fingerprint(network: Network) -> Tensor:
     return torch.cat([torch.stack([logits.mean(), logits.std()]), logits[::16, ::16].flatten()])
 
 
-if __name__ == "__main__":
-    """Write the golden outputs anew: python tests/models/test_battery.py, after a change that is meant to change them."""
+if __name__ == "__main__":  # writes the golden outputs anew, after a change that is meant to change them
     prints = {
-        name: [round(value, 6) for value in fingerprint(seeded(name).eval()).tolist()] for name in names()
+        name: [round(value, 6) for value in fingerprint(whole(name).eval()).tolist()] for name in names()
     }
-    GOLDEN.write_text(
-        "{\n" + ",\n".join(f'  "{name}": {json.dumps(values)}' for name, values in prints.items()) + "\n}\n"
-    )
+    rows = [f'  "{name}": {json.dumps(values)}' for name, values in prints.items()]
+    GOLDEN.write_text("{\n" + ",\n".join(rows) + "\n}\n")

@@ -12,7 +12,9 @@ TRIANGLE = Polygon([(-0.5, -0.5), (0.1, -0.5), (-0.5, 0.1)])
 MIXED = [
     Phantom([circle((0.0, 0.0), 0.3), TRIANGLE], inside=[2.0, 5.0], outside=0.5),
     Phantom([]),
-    Phantom([TRIANGLE, circle((0.0, 0.0), 0.3), Ellipse((0.5, 0.5), (0.1, 0.3), 1.0)], inside=[5.0, 2.0, 0.1]),
+    Phantom(
+        [TRIANGLE, circle((0.0, 0.0), 0.3), Ellipse((0.5, 0.5), (0.1, 0.3), 1.0)], inside=[5.0, 2.0, 0.1]
+    ),
 ]
 ORIGIN, CORNER, OVERLAP = (0.2, 0.0), (-0.45, -0.45), (-0.2, -0.21)
 POINTS = torch.tensor([[ORIGIN, CORNER, OVERLAP, (0.9, -0.9)]], dtype=torch.float64)

@@ -20,7 +20,9 @@ ellipses = st.builds(
 
 @given(ellipses, st.floats(0, 2 * math.pi), st.floats(0, 2).filter(lambda r: abs(r - 1) > 1e-6))
 @settings(max_examples=100, deadline=None)
-def test_a_point_on_a_spoke_is_inside_when_it_stops_short_of_the_outline(e: Ellipse, t: float, reach: float) -> None:
+def test_a_point_on_a_spoke_is_inside_when_it_stops_short_of_the_outline(
+    e: Ellipse, t: float, reach: float
+) -> None:
     u, v = reach * e.semi_axes[0] * math.cos(t), reach * e.semi_axes[1] * math.sin(t)
     x = e.center[0] + math.cos(e.angle) * u - math.sin(e.angle) * v
     y = e.center[1] + math.sin(e.angle) * u + math.cos(e.angle) * v
@@ -55,12 +57,18 @@ def test_a_circle_is_an_ellipse_with_equal_semi_axes() -> None:
 
 @pytest.mark.parametrize("semi_axes", [(0.0, 0.1), (0.1, -0.2)])
 def test_semi_axes_must_be_positive(semi_axes: tuple[float, float]) -> None:
-    with pytest.raises(InputError, match=r"^Ellipse: semi_axes must be positive, got a smallest value of .*$"):
+    with pytest.raises(
+        InputError, match=r"^Ellipse: semi_axes must be positive, got a smallest value of .*$"
+    ):
         Ellipse((0, 0), semi_axes)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_numbers_must_be_finite(bad: float) -> None:
-    for arguments in [((bad, 0.0), (0.1, 0.1), 0.0), ((0.0, 0.0), (bad, 0.1), 0.0), ((0.0, 0.0), (0.1, 0.1), bad)]:
+    for arguments in [
+        ((bad, 0.0), (0.1, 0.1), 0.0),
+        ((0.0, 0.0), (bad, 0.1), 0.0),
+        ((0.0, 0.0), (0.1, 0.1), bad),
+    ]:
         with pytest.raises(InputError, match=r"^Ellipse: 1 of 5 values are NaN or infinite.*$"):
             Ellipse(*arguments)

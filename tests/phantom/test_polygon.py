@@ -24,7 +24,9 @@ def star_shaped(draw: st.DrawFn) -> list[tuple[float, float]]:
 
 @given(star_shaped(), st.floats(-0.6, 0.6), st.floats(-0.6, 0.6))
 @settings(max_examples=150, deadline=None)
-def test_the_sign_of_the_level_set_is_matplotlibs_containment(vertices: list[tuple[float, float]], x: float, y: float) -> None:
+def test_the_sign_of_the_level_set_is_matplotlibs_containment(
+    vertices: list[tuple[float, float]], x: float, y: float
+) -> None:
     polygon = Polygon(vertices)
     level = float(Polygon.level_set(polygon.parameters(), torch.tensor([[x, y]], dtype=torch.float64)))
     assume(abs(level) > 1e-9)
@@ -54,7 +56,9 @@ def test_padding_changes_nothing() -> None:
     assert len(row) == 12
     for function in (Polygon.bounds, Polygon.area):
         torch.testing.assert_close(function(row), function(triangle.parameters()))
-    torch.testing.assert_close(Polygon.level_set(row, points), Polygon.level_set(triangle.parameters(), points))
+    torch.testing.assert_close(
+        Polygon.level_set(row, points), Polygon.level_set(triangle.parameters(), points)
+    )
     assert Polygon.unpack(row) == triangle
 
 

@@ -67,22 +67,27 @@ def test_area_fractions_are_zero_outside_one_inside_and_exact_on_average() -> No
 
 
 def test_area_fractions_converge_with_the_subsamples() -> None:
-    exact = math.pi * 0.5**2
-    errors = [abs(float(area_fraction(SQUARE, Phantom([circle((0.013, 0.027), 0.5)]), k).sum()) * SQUARE.h**2 / exact - 1)
-              for k in (2, 8, 32)]  # fmt: skip
+    disk, exact = Phantom([circle((0.013, 0.027), 0.5)]), math.pi * 0.5**2
+    areas = [float(area_fraction(SQUARE, disk, k).sum()) * SQUARE.h**2 for k in (2, 8, 32)]
+    errors = [abs(area / exact - 1) for area in areas]
     assert errors[2] < 1e-5
     assert errors[2] < errors[1] < errors[0]
 
 
-@pytest.mark.parametrize("sampler", [EllipseSampler(seed=0), PolygonSampler(seed=0)], ids=["ellipses", "polygons"])
+@pytest.mark.parametrize(
+    "sampler", [EllipseSampler(seed=0), PolygonSampler(seed=0)], ids=["ellipses", "polygons"]
+)
 def test_sampled_phantoms_are_inside(sampler: EllipseSampler | PolygonSampler) -> None:
     check_inside(SQUARE, sampler.batch(0, 50))
 
 
 @pytest.mark.parametrize(
-    "shape", [circle((0.9, 0.0), 0.2), Ellipse((0.0, -0.8), (0.1, 0.3), 0.1), Polygon([(0, 0), (0.5, 0), (0, 1.2)])]
+    "shape",
+    [circle((0.9, 0.0), 0.2), Ellipse((0.0, -0.8), (0.1, 0.3), 0.1), Polygon([(0, 0), (0.5, 0), (0, 1.2)])],
 )
 def test_a_shape_beyond_the_boundary_is_refused_by_name(shape: Shape) -> None:
     batch = as_batch([PHANTOM, Phantom([circle((0, 0), 0.1), shape])])
-    with pytest.raises(InputError, match=rf"^phantom 1: {type(shape).__name__}\(.*beyond the boundary: move or shrink it$"):
+    with pytest.raises(
+        InputError, match=rf"^phantom 1: {type(shape).__name__}\(.*beyond the boundary: move or shrink it$"
+    ):
         check_inside(SQUARE, batch)

@@ -43,7 +43,9 @@ def test_shapes_are_simple_counter_clockwise_and_positive(sampler: Sampler) -> N
     batch = sampler.batch(0, 20)
     (group,) = batch.groups
     assert bool((group.kind.area(group.parameters) > 0).all())
-    assert all(torch.equal(group.kind.unpack(row).parameters(), row) for row in group.parameters.flatten(0, 1))
+    assert all(
+        torch.equal(group.kind.unpack(row).parameters(), row) for row in group.parameters.flatten(0, 1)
+    )
 
 
 def test_ellipses_have_the_papers_ranges() -> None:
@@ -83,7 +85,11 @@ def test_a_draw_that_is_apart_is_kept(sampler: EllipseSampler | PolygonSampler) 
 
 def test_golden_sample() -> None:
     """Phantoms of a seed stay the same for ever: never change this."""
-    expected = Ellipse(center=(-0.3591941247338809, 0.30514867388317146), semi_axes=(0.12210986236806944, 0.27479242526644376), angle=3.068896326286254)
+    expected = Ellipse(
+        center=(-0.3591941247338809, 0.30514867388317146),
+        semi_axes=(0.12210986236806944, 0.27479242526644376),
+        angle=3.068896326286254,
+    )
     found = EllipseSampler(seed=2023).phantom(0).shapes[0]
     torch.testing.assert_close(found.parameters(), expected.parameters(), rtol=1e-14, atol=1e-15)
 
@@ -96,7 +102,9 @@ def test_conductivities_are_as_asked() -> None:
 def test_what_cannot_be_disjoint_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samplers, "_ROUNDS", 3)
     sampler = EllipseSampler(seed=0, count=2, short=(0.6, 0.6), long=(0.6, 0.6), disjoint=True)
-    with pytest.raises(ConvergenceError, match=r"^no disjoint phantom in 48 draws: fewer or smaller shapes.*0\.04\)$"):
+    with pytest.raises(
+        ConvergenceError, match=r"^no disjoint phantom in 48 draws: take fewer or smaller shapes.*0\.04\)$"
+    ):
         sampler.batch(0, 2)
 
 

@@ -32,7 +32,8 @@ def generate(
 
     recipe = _recipe(preset, config)
     part = Part.of_process() if shard is None else Part.parse(shard)
-    console = Console()
+    # Under torchrun one bar is enough; errors of the others still show.
+    console = Console(quiet=shard is None and part.index > 0)
     with progress_bar(console) as bar:
         task = bar.add_task(f"{recipe.name}", total=None)
         report = make(

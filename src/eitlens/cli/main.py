@@ -1,8 +1,9 @@
 """The entry point: one line a command, and the user's mistakes as one line and exit status 2."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from eitlens import __version__
 from eitlens.cli.demo import demo
@@ -10,10 +11,10 @@ from eitlens.cli.models import models
 from eitlens.errors import InputError
 
 
-class _Commands(typer.core.TyperGroup):
+class _Commands(TyperGroup):
     """Turns the library's `InputError` into one line on the terminal."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> object:
         try:
             return super().invoke(ctx)
         except InputError as error:
@@ -37,7 +38,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """See inside a body from measurements on its boundary."""
 

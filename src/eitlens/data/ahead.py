@@ -31,7 +31,7 @@ class Ahead(Generic[T]):
             self._ready.pop(stale).cancel()
         for j in wanted:
             if j not in self._ready:
-                self._ready[j] = self._pool.submit(self._compute, j)
+                self._ready[j] = self._pool.submit(self._compute, j, self._now())
         item = self._ready.pop(k).result()
         self._hand_over(item)
         return item
@@ -40,10 +40,15 @@ class Ahead(Generic[T]):
         """Stop the thread."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _compute(self, k: int) -> T:
-        if self._stream is None:
+    def _now(self) -> torch.cuda.Event | None:
+        """What the caller's stream has been given so far: data and constants an item may be made of."""
+        return None if self._stream is None else torch.cuda.current_stream(self._device).record_event()
+
+    def _compute(self, k: int, begun: torch.cuda.Event | None) -> T:
+        if self._stream is None or begun is None:
             return self._function(k)
         with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+            self._stream.wait_event(begun)
             item = self._function(k)
             self._stream.synchronize()
         return item

@@ -97,7 +97,7 @@ class SolverConfig:
 
             exact = BoundaryIntegralSolver(domain)
             return exact if self.tolerance is None else replace(exact, tolerance=self.tolerance)
-        from eitlens.forward import GridSolver
+        from eitlens.forward.grid import GridSolver
 
         grid = GridSolver(domain)
         return grid if self.tolerance is None else replace(grid, tolerance=self.tolerance)

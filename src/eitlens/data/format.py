@@ -12,6 +12,7 @@ import hashlib
 import json
 import platform
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from eitlens import __version__
 from eitlens.data import phantoms
 from eitlens.data.config import CurrentsConfig, known_keys
 from eitlens.data.files import disk_errors, write_atomically
@@ -55,8 +55,10 @@ def shard_name(number: int) -> str:
 
 def made_with(device: torch.device) -> str:
     """The versions and the kind of machine that decide a shard's last digits."""
+    # By name: the package's face imports everything for type checkers, and this layer must not.
+    version = import_module("eitlens").__version__
     where = platform.machine() if device.type == "cpu" else torch.cuda.get_device_name(device)
-    return f"eitlens {__version__}, torch {torch.__version__}, {device.type} {where}"
+    return f"eitlens {version}, torch {torch.__version__}, {device.type} {where}"
 
 
 def write_shard(path: Path, header: Header, samples: Samples) -> None:

@@ -26,7 +26,7 @@ from eitlens.errors import InputError
 
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""
-_CPU_BLOCK = 40
+_CPU_BLOCK = 20
 
 
 @dataclass(frozen=True)

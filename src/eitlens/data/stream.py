@@ -26,11 +26,13 @@ class StreamConfig:
     """What a stream yields.
 
     Attributes:
-        data: phantoms, currents and solver, as for a data set; its counts and shards play no part. seed: of
-        the samples. batch: samples in a global batch, over all processes. block: samples one process
-        simulates at once, a multiple of its share of a batch; 256 MB at 512 samples and more. repeat: how
-        many times each sample is shown, in another order each time. More than once makes a slow solver
-            affordable; noise and symmetries differ from time to time, as `Batch.epoch` does.
+        data: phantoms, currents and solver, as for a data set; its counts and shards play no part.
+        seed: of the samples.
+        batch: samples in a global batch, over all processes.
+        block: samples one process simulates at once, a multiple of its share of a batch; while a block is
+            solved it takes about 10 MB a sample.
+        repeat: how many times each sample is shown, in another order each time. More than once makes a slow
+            solver affordable; noise and symmetries differ from time to time, as `Batch.epoch` does.
     """
 
     data: DataConfig

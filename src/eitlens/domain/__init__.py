@@ -2,5 +2,6 @@
 
 from eitlens.domain.base import ConformalMap, Domain, Extension
 from eitlens.domain.square import Square
+from eitlens.domain.values import check_boundary_values
 
-__all__ = ["ConformalMap", "Domain", "Extension", "Square"]
+__all__ = ["ConformalMap", "Domain", "Extension", "Square", "check_boundary_values"]

@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 
 
 class ConformalMap(NamedTuple):
-    """The Riemann map ζ of a body onto the unit disk and its first two derivatives, at some points z = x + iy."""
+    """The Riemann map ζ of a body onto the unit disk and its first two derivatives, at points z = x + iy."""
 
     value: Complex128[Tensor, "*points"]
     first: Complex128[Tensor, "*points"]
@@ -32,10 +32,10 @@ class Extension(NamedTuple):
 class Domain(ABC):
     """A bounded, simply connected body in the plane.
 
-    Boundary functions are given by their values at `boundary_size` nodes, equally spaced in arclength along the closed
-    loop, counter-clockwise. Integrals over the boundary use the trapezoid rule on that loop, so every node has the same
-    weight `boundary_weight`, the mean of a boundary function is the plain mean of its values, and a current g is the
-    set of point sources of strength `boundary_weight * g[k]` at the nodes.
+    Boundary functions are given by their values at `boundary_size` nodes, equally spaced in arclength along
+    the closed loop, counter-clockwise. Integrals over the boundary use the trapezoid rule on that loop, so
+    every node has the same weight `boundary_weight`, the mean of a boundary function is the plain mean of its
+    values, and a current g is the set of point sources of strength `boundary_weight * g[k]` at the nodes.
     """
 
     @property
@@ -75,7 +75,7 @@ class Domain(ABC):
 
     @abstractmethod
     def extend(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch nx ny"]:
-        """Solve Δφ = 0, ∂φ/∂n = values, ∮φ = 0 on the grid; `values` less their mean, for there to be a solution."""
+        """Solve Δφ = 0, ∂φ/∂n = values, ∮φ = 0 on the grid; `values` less their mean, or there is none."""
 
     @abstractmethod
     def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
@@ -104,7 +104,7 @@ class Domain(ABC):
         return torch.atan2(y, x)
 
     def boundary_mass(self, device: torch.device = CPU) -> Float64[Tensor, "boundary boundary"]:
-        """Mass matrix of the continuous, piecewise linear functions on the loop: circulant, (h/6)(1, 4, 1)."""
+        """Mass matrix of the continuous, piecewise linear functions on the loop: (h/6)(1, 4, 1)."""
         eye = torch.eye(self.boundary_size, dtype=torch.float64, device=device)
         return self.boundary_weight / 6 * (4 * eye + eye.roll(1, 0) + eye.roll(-1, 0))
 

@@ -1,7 +1,6 @@
 """The square (-1, 1)²: the body of the paper."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from jaxtyping import Float64, Int64
@@ -11,14 +10,16 @@ from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
 from eitlens.domain.square_extension import extend, extend_with_gradient
 from eitlens.domain.square_map import conformal_map
 from eitlens.errors import InputError
+from eitlens.memory import cached
 
 
 @dataclass(frozen=True)
 class Square(Domain):
     """(-1, 1)² with n cells a side: (n+1)² nodes, h = 2/n, and a boundary loop of 4n nodes.
 
-    Node [i, j] is at x = -1 + i h, y = -1 + j h. Boundary node k is at arclength k h, counter-clockwise from (-1, -1):
-    bottom, right, top (leftwards), left (downwards). The corners are the nodes 0, n, 2n, 3n, each once.
+    Node [i, j] is at x = -1 + i h, y = -1 + j h. Boundary node k is at arclength k h, counter-clockwise from
+    (-1, -1): bottom, right, top (leftwards), left (downwards). The corners are the nodes 0, n, 2n, 3n, each
+    once.
     """
 
     n: int
@@ -78,7 +79,7 @@ class Square(Domain):
         return field.flatten(-2)[..., self.loop(field.device)]
 
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
-        """Distance to the boundary, positive inside (outside: minus the distance to the nearest side's line)."""
+        """Distance to the boundary, positive inside (outside: minus that to the nearest side's line)."""
         return 1.0 - points.abs().amax(-1)
 
     def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
@@ -94,13 +95,13 @@ class Square(Domain):
         return extend_with_gradient(values, self.n)
 
 
-@lru_cache(maxsize=16)
+@cached
 def _nodes(n: int, device: torch.device) -> Float64[Tensor, "nx ny 2"]:
     line = torch.arange(n + 1, dtype=torch.float64, device=device) * 2 / n - 1
     return torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
 
 
-@lru_cache(maxsize=16)
+@cached
 def _loop(n: int, device: torch.device) -> Int64[Tensor, "boundary"]:
     up, down = torch.arange(n, device=device), torch.arange(n, 0, -1, device=device)
     low, high = torch.zeros_like(up), torch.full_like(up, n)

@@ -4,13 +4,12 @@ On each side the nodal values of w are interpolated by cosines. For cos(a(x+1)),
 
     φ = cos(a(x+1)) cosh(a(y+1)) / (a sinh 2a),
 
-and the other sides follow by symmetry; each has zero flux through the other three. The four constants (m = 0), whose
-total flux is zero, give the quadratic p(x² - y²)/2 + q x + r y. The sum is exactly harmonic and its gradient is known
-in closed form up to the boundary, where ∂φ/∂n equals w at every node. Evaluating it on the grid is a handful of
-dense matrix products, linear in w.
+and the other sides follow by symmetry; each has zero flux through the other three. The four constants (m =
+0), whose total flux is zero, give the quadratic p(x² - y²)/2 + q x + r y. The sum is exactly harmonic and its
+gradient is known in closed form up to the boundary, where ∂φ/∂n equals w at every node. Evaluating it on the
+grid is a handful of dense matrix products, linear in w.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from eitlens.domain import cosine
 from eitlens.domain.base import Extension
+from eitlens.memory import cached
 
 Coefficients = Float64[Tensor, "*batch modes"]
 Field = Float64[Tensor, "*batch nx ny"]
@@ -82,9 +82,11 @@ def _pair(low: Coefficients, high: Coefficients, profile: Float64[Tensor, "nodes
     return high[..., None, :] * profile + low[..., None, :] * profile.flip(0)
 
 
-@lru_cache(maxsize=16)
-def _profiles(n: int, device: torch.device) -> tuple[Float64[Tensor, "nodes modes"], Float64[Tensor, "nodes modes"]]:
-    """cosh(aY)/(a sinh 2a) and its slope sinh(aY)/sinh 2a on Y = 0 … 2, in decaying exponentials; zero for m = 0."""
+@cached
+def _profiles(
+    n: int, device: torch.device
+) -> tuple[Float64[Tensor, "nodes modes"], Float64[Tensor, "nodes modes"]]:
+    """cosh(aY)/(a sinh 2a) and its slope on Y = 0 … 2, in decaying exponentials; zero for m = 0."""
     y = torch.arange(n + 1, dtype=torch.float64, device=device)[:, None] * (2 / n)
     a = torch.arange(1, n + 1, dtype=torch.float64, device=device) * (torch.pi / 2)
     near, far, scale = torch.exp(a * (y - 2)), torch.exp(-a * (y + 2)), -torch.expm1(-4 * a)
@@ -95,7 +97,7 @@ def _profiles(n: int, device: torch.device) -> tuple[Float64[Tensor, "nodes mode
     )
 
 
-@lru_cache(maxsize=16)
+@cached
 def _along_slope(n: int, device: torch.device) -> Float64[Tensor, "modes nodes"]:
     """d/dx cos(a(x+1)) at the nodes: the matrix -a sin(a(x+1))."""
     a = torch.arange(n + 1, dtype=torch.float64, device=device) * (torch.pi / 2)
@@ -113,7 +115,7 @@ def _quadratic(sides: _Sides) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _boundary_mean(field: Field) -> Float64[Tensor, "*batch 1 1"]:
-    """Trapezoid mean over the closed loop: the two pairs of opposite sides, without counting corners twice."""
+    """Trapezoid mean over the closed loop: both pairs of opposite sides, each corner counted once."""
     n = field.shape[-1] - 1
     rows = field[..., 0, :-1].sum(-1) + field[..., -1, 1:].sum(-1)
     columns = field[..., 1:, 0].sum(-1) + field[..., :-1, -1].sum(-1)

@@ -1,7 +1,8 @@
 """The Riemann map of the square (-1, 1)² onto the unit disk.
 
-The inverse map is the Schwarz–Christoffel integral z = c ∫₀^ζ (1 + t⁴)^(-1/2) dt, so the map itself is a lemniscatic
-sine, ζ(z) = e^{iπ/4} sl(e^{-iπ/4} z / c), and sl is a quotient of Jacobi's theta functions with nome q = exp(-π):
+The inverse map is the Schwarz–Christoffel integral z = c ∫₀^ζ (1 + t⁴)^(-1/2) dt, so the map itself is a
+lemniscatic sine, ζ(z) = e^{iπ/4} sl(e^{-iπ/4} z / c), and sl is a quotient of Jacobi's theta functions with
+nome q = exp(-π):
 
     ζ(z) = e^{iπ/4} ϑ₁(v) / ϑ₃(v),    v = π / (2√2) · e^{-iπ/4} z.
 
@@ -51,7 +52,9 @@ def _theta(v: Complex) -> _Theta:
     """Jacobi's four theta functions of nome exp(-π), by their Fourier series."""
     odd = [_NOME ** ((k + 0.5) ** 2) for k in range(_TERMS)]
     even = [_NOME ** (k * k) for k in range(1, _TERMS)]
-    one = sum((2 * (-1) ** k * q * torch.sin((2 * k + 1) * v) for k, q in enumerate(odd)), torch.zeros_like(v))
+    one = sum(
+        (2 * (-1) ** k * q * torch.sin((2 * k + 1) * v) for k, q in enumerate(odd)), torch.zeros_like(v)
+    )
     two = sum((2 * q * torch.cos((2 * k + 1) * v) for k, q in enumerate(odd)), torch.zeros_like(v))
     cosines = [2 * q * torch.cos(2 * k * v) for k, q in enumerate(even, start=1)]
     three = sum(cosines, torch.ones_like(v))

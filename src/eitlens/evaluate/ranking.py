@@ -8,9 +8,10 @@ from eitlens.errors import InputError
 
 
 def area_under_curve(score: Float[Tensor, "*pixels"], truth: Bool[Tensor, "*pixels"]) -> float:
-    """Area under the ROC curve: the chance that a pixel inside scores higher than one outside, ties counted half.
+    """Area under the ROC curve: the chance that a pixel inside scores higher than one outside, ties half.
 
-    By ranks: (R - p(p+1)/2) / (p q), R the sum of the mid-ranks of the p inside pixels and q the number outside.
+    By ranks: (R - p(p+1)/2) / (p q), R the sum of the mid-ranks of the p inside pixels and q the number
+    outside.
     """
     inside = truth.flatten()
     p, q = int(inside.sum()), int((~inside).sum())

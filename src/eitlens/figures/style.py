@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
-_RC = {
+_RC: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,

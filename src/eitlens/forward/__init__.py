@@ -2,7 +2,17 @@
 
 from eitlens.forward.base import Solver
 from eitlens.forward.boundary_integral import BoundaryIntegralSolver
-from eitlens.forward.ntd import NeumannToDirichlet
+from eitlens.forward.grid import Field, GridSolver, LevelSet
 from eitlens.forward.noise import add_noise, add_white_noise
+from eitlens.forward.ntd import NeumannToDirichlet
 
-__all__ = ["BoundaryIntegralSolver", "NeumannToDirichlet", "Solver", "add_noise", "add_white_noise"]
+__all__ = [
+    "BoundaryIntegralSolver",
+    "Field",
+    "GridSolver",
+    "LevelSet",
+    "NeumannToDirichlet",
+    "Solver",
+    "add_noise",
+    "add_white_noise",
+]

@@ -2,7 +2,8 @@
 
     div(σ ∇u) = 0 in Ω,   σ ∂u/∂n = g on ∂Ω,   ∮u = 0;   f = u on ∂Ω = Λ_σ g.
 
-What carries the image is the difference f - f0 with the same current in the body without inclusions, f0 = Λ_σ0 g.
+What carries the image is the difference f - f0 with the same current in the body without inclusions, f0 =
+Λ_σ0 g.
 """
 
 from abc import ABC, abstractmethod
@@ -12,8 +13,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from eitlens import checks
-from eitlens.domain import Domain
+from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.phantom import Phantoms
 
@@ -27,13 +27,14 @@ class Solver(ABC):
 
     domain: Domain
     order: ClassVar[float]
-    """Declared order of convergence of the boundary data as the boundary loop and the grid are refined; tested."""
+    """Declared order of convergence of the boundary data as the loop and the grid are refined; tested."""
 
     @abstractmethod
     def difference(self, conductivity: Phantoms, currents: Currents) -> Data:
-        """f - f0 for every phantom and current: (L, N) for one phantom, (B, L, N) for a list or batch of B.
+        """The data f - f0: (L, N) for one phantom and L currents, (B, L, N) for a list or batch of B.
 
-        `currents` is (L, N) for the same currents everywhere, or (B, L, N); the result is where the currents are.
+        `currents` is (L, N) for the same currents everywhere, or (B, L, N); the result is where the currents
+        are.
         """
 
     def background(self, currents: Currents, outside: float | Float64[Tensor, "batch"] = 1.0) -> Data:
@@ -47,23 +48,17 @@ class Solver(ABC):
 def check_currents(
     domain: Domain, currents: Tensor, phantoms: int | None = None
 ) -> Float64[Tensor, "*phantoms currents boundary"]:
-    """Currents as float64, refused when they are not finite, not on the boundary nodes or not of zero mean."""
+    """Currents as float64, refused when not finite, not on the boundary nodes or not of zero mean."""
     g = check_boundary_values(domain, currents, "currents")
     if g.ndim not in (2, 3) or (g.ndim == 3 and phantoms not in (None, len(g))):
-        expected = f"(currents, {domain.boundary_size}) values, the same for all phantoms, or such for each of them"
+        expected = (
+            f"(currents, {domain.boundary_size}) values, the same for all phantoms, or such for each of them"
+        )
         raise InputError(f"currents: expected {expected}, got shape {tuple(g.shape)}")
     mean, size = g.mean(-1).abs().amax(), g.abs().amax()
     if bool(mean > 1e-10 * size):
         raise InputError(
-            f"currents must have zero mean on the boundary (what goes in comes out), got a mean of {float(mean):.3g}: "
-            "eitlens.currents.project(g) takes it off"
+            "currents must have zero mean on the boundary (what goes in comes out), "
+            f"got a mean of {float(mean):.3g}: eitlens.currents.project(g) takes it off"
         )
     return g
-
-
-def check_boundary_values(domain: Domain, values: Tensor, name: str) -> Float64[Tensor, "*batch boundary"]:
-    """Boundary data as float64, refused when they are not finite or not on the boundary nodes."""
-    if values.ndim == 0 or values.shape[-1] != domain.boundary_size:
-        got = values.shape[-1] if values.ndim else 1
-        raise InputError(f"{name}: expected {domain.describe_boundary()}, got {got}{domain.explain_boundary(got)}")
-    return checks.finite(checks.physics(values), name)

@@ -1,4 +1,4 @@
-"""Smooth inclusions that do not touch: a boundary integral equation on their outlines, to spectral accuracy."""
+"""Smooth inclusions that do not touch: a boundary integral equation on their outlines, spectral."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,24 +20,28 @@ from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_ins
 class BoundaryIntegralSolver(Solver):
     """f - f0 from a second-kind integral equation on the outlines Γ of the inclusions.
 
-    The Neumann function of any simply connected body is that of the unit disk composed with the body's Riemann map ζ,
+    The Neumann function of any simply connected body is that of the unit disk composed with the body's
+    Riemann map ζ,
 
         N(x, y) = -(1/2π) (log |ζ(x) - ζ(y)| + log |1 - ζ(x) conj ζ(y)|),
 
-    up to terms that cancel for sources of zero sum. With u = u0 + ∫_Γ N(·, y) ψ(y) ds(y) the conditions on Γ become
+    up to terms that cancel for sources of zero sum. With u = u0 + ∫_Γ N(·, y) ψ(y) ds(y) the conditions on Γ
+    become
 
         λ ψ + ∂/∂ν ∫_Γ N ψ = -∂u0/∂ν,    λ = (σ_in + σ_out) / (2 (σ_in - σ_out)),
 
-    and by conformal invariance everything happens on the image curves Z = ζ(Γ) in the disk. The trapezoid rule in the
-    curve parameter converges exponentially: 60 nodes an ellipse give about ten digits, fewer when outlines come close to
-    each other or to the boundary. Each phantom gets as many nodes an outline as `tolerance` needs, or `nodes` if given.
+    and by conformal invariance everything happens on the image curves Z = ζ(Γ) in the disk. The trapezoid
+    rule in the curve parameter converges exponentially: 60 nodes an ellipse give about ten digits, fewer when
+    outlines come close to each other or to the boundary. Each phantom gets as many nodes an outline as
+    `tolerance` needs, or `nodes` if given.
 
-    The current g is the set of point sources h g_k at the boundary nodes. As N is flat towards a corner, the trapezoid
-    rule for u0 is of fourth order in h for currents with a continuous derivative along the loop (cos lθ has one), and
-    resolves inclusions at least two or three cells away from the boundary. Λ is symmetric to rounding.
+    The current g is the set of point sources h g_k at the boundary nodes. As N is flat towards a corner, the
+    trapezoid rule for u0 is of fourth order in h for currents with a continuous derivative along the loop
+    (cos lθ has one), and resolves inclusions at least two or three cells away from the boundary. Λ is
+    symmetric to rounding.
 
-    Differentiable in the shape parameters, in the conductivities and in the currents.
-    Reference: H. Ammari, H. Kang, "Reconstruction of Small Inhomogeneities from Boundary Measurements", Springer 2004.
+    Differentiable in the shape parameters, in the conductivities and in the currents. Reference: H. Ammari,
+    H. Kang, "Reconstruction of Small Inhomogeneities from Boundary Measurements", Springer 2004.
     """
 
     domain: Domain
@@ -49,10 +53,12 @@ class BoundaryIntegralSolver(Solver):
         if self.nodes is not None and self.nodes < 8:
             raise InputError(f"BoundaryIntegralSolver needs at least 8 nodes an outline, got {self.nodes}")
         if not 0 < self.tolerance < 1:
-            raise InputError(f"BoundaryIntegralSolver: tolerance must be between 0 and 1, got {self.tolerance}")
+            raise InputError(
+                f"BoundaryIntegralSolver: tolerance must be between 0 and 1, got {self.tolerance}"
+            )
 
     def difference(self, conductivity: Phantoms, currents: Currents) -> Data:
-        """f - f0; see `Solver.difference`."""
+        """The data f - f0; see `Solver.difference`."""
         batch = as_batch(conductivity, currents.device)
         g = check_currents(self.domain, currents, len(batch))
         check_inside(self.domain, batch)
@@ -60,7 +66,7 @@ class BoundaryIntegralSolver(Solver):
         return result[0] if isinstance(conductivity, Phantom) else result
 
     def _in_groups(self, batch: PhantomBatch, g: Currents) -> Data:
-        """Solve the phantoms of equal node count together, in chunks that fit the memory, and put them back in order."""
+        """Solve the phantoms of equal node count together, in chunks that fit the memory; keep the order."""
         slots = sum(group.present.shape[1] for group in batch.groups)
         needed = needed_nodes(self.domain, batch, self.tolerance)
         counts = needed if self.nodes is None else torch.full_like(needed, self.nodes)
@@ -94,8 +100,11 @@ def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"
     w = curves.point[..., None, :]
     both = curves.present[..., :, None] & curves.present[..., None, :]
     apart = both & ~torch.eye(z.shape[-2], dtype=torch.bool, device=z.device)
-    # What is masked afterwards, a node on itself or an absent slot, first gets a denominator that is not zero.
-    direct = (dz / (z - w + ~apart)).imag * apart + torch.diag_embed((curves.second / (2 * curves.first)).imag)
+    # What is masked afterwards, a node on itself or an absent slot, first gets a denominator that is not
+    # zero.
+    direct = (dz / (z - w + ~apart)).imag * apart + torch.diag_embed(
+        (curves.second / (2 * curves.first)).imag
+    )
     image = (dz * w.conj() / (1 - z * w.conj())).imag
     # An absent slot gets a multiple of the identity and no source: its charge is zero and nobody feels it.
     kernel = (-curves.step / (2 * torch.pi)) * (direct - image) * both
@@ -105,7 +114,7 @@ def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"
 def _background_flux(
     curves: Outlines, electrodes: Tensor, strength: Currents, gap: Float64[Tensor, "batch unknowns boundary"]
 ) -> Float64[Tensor, "batch unknowns currents"]:
-    """|z'| ∂u0/∂ν on the outlines: -(1/π σ_out) Im [ Z'_i Σ_k q_k / (Z_i - ζ_k) ] for sources q_k at the electrodes.
+    """|z'| ∂u0/∂ν on the outlines: -(1/π σ_out) Im [ Z'_i Σ_k q_k / (Z_i - ζ_k) ] for sources q_k at ζ_k.
 
     With 1/(Z - ζ) = conj(Z - ζ) / |Z - ζ|² the sum is three real products with the matrix 1/|Z - ζ|².
     """

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.domain import Domain
+from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
-from eitlens.forward.base import Currents, check_boundary_values
+from eitlens.forward.base import Currents
 
 
 def cosine(domain: Domain, count: int) -> Currents:
@@ -23,13 +23,13 @@ def sine(domain: Domain, count: int) -> Currents:
 
 
 def trigonometric(domain: Domain, count: int) -> Currents:
-    """cos θ, sin θ, cos 2θ, sin 2θ, …: `count` currents, with no preferred direction when `count` is even."""
+    """The pairs cos θ, sin θ, cos 2θ, sin 2θ, …: without a preferred direction when `count` is even."""
     half = (_positive(count) + 1) // 2
     return torch.stack([cosine(domain, half), sine(domain, half)], 1).flatten(0, 1)[:count]
 
 
 def arclength(domain: Domain, count: int) -> Currents:
-    """cos κ₁s, sin κ₁s, cos κ₂s, …, κ_k = 2πk/P: Fourier modes in arclength s, orthonormal in L²(∂Ω)."""
+    """The modes cos κ₁s, sin κ₁s, cos κ₂s, …, κ_k = 2πk/P in arclength s, orthonormal in L²(∂Ω)."""
     half = (_positive(count) + 1) // 2
     phase = (2 * torch.pi / domain.perimeter) * _frequencies(half) * domain.arclength()
     modes = torch.stack([torch.cos(phase), torch.sin(phase)], 1).flatten(0, 1)[:count]
@@ -37,10 +37,10 @@ def arclength(domain: Domain, count: int) -> Currents:
 
 
 def custom(domain: Domain, function: Callable[[Tensor, Tensor], Tensor]) -> Currents:
-    """The current function(x, y) at the boundary nodes, less its mean: (1, N), or (L, N) if it gives L at once."""
+    """The current function(x, y) at the nodes, less its mean: (1, N), or (L, N) if it gives L at once."""
     x, y = domain.boundary().unbind(-1)
     values = torch.as_tensor(function(x, y), dtype=torch.float64)
-    return torch.atleast_2d(project(check_boundary_values(domain, values, "custom current")))
+    return project(check_boundary_values(domain, values, "custom current")).reshape(-1, domain.boundary_size)
 
 
 def project(values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:

@@ -13,13 +13,17 @@ from eitlens.forward.currents import project
 
 
 def add_noise(
-    difference: Data, tau: float | Float64[Tensor, "batch"], seed: int, index: Int64[Tensor, "batch"] | None = None
+    difference: Data,
+    tau: float | Float64[Tensor, "batch"],
+    seed: int,
+    index: Int64[Tensor, "batch"] | None = None,
 ) -> Data:
     """The paper's noise: (1 + τ G)(f - f0) with G standard normal at each node, then its zero-mean part.
 
-    It multiplies the difference, not f: as |f - f0| is a fifth or so of |f|, τ = 0.2 is about 4 % of f. Without the
-    projection the Neumann problem for φ would have no solution. `index` numbers the samples of a batch (0, 1, … by
-    default), so that a sample keeps its noise whatever batch it comes in; `tau` may differ from sample to sample.
+    It multiplies the difference, not f: as |f - f0| is a fifth or so of |f|, τ = 0.2 is about 4 % of f.
+    Without the projection the Neumann problem for φ would have no solution. `index` numbers the samples of a
+    batch (0, 1, … by default), so that a sample keeps its noise whatever batch it comes in; `tau` may differ
+    from sample to sample.
     """
     data, numbers = _prepare(difference, index)
     level = torch.as_tensor(tau, dtype=torch.float64, device=data.device)
@@ -31,7 +35,9 @@ def add_noise(
     return project(data * (1 + level.reshape(-1, *[1] * (data.ndim - 1)) * noise)).reshape(difference.shape)
 
 
-def add_white_noise(difference: Data, snr_db: float, seed: int, index: Int64[Tensor, "batch"] | None = None) -> Data:
+def add_white_noise(
+    difference: Data, snr_db: float, seed: int, index: Int64[Tensor, "batch"] | None = None
+) -> Data:
     """White noise of one size at all nodes and currents of a sample, at a signal-to-noise ratio in decibels.
 
     The size makes 20 log₁₀(|f - f0| / |noise|) = `snr_db` in the mean square over the sample.

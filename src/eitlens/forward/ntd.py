@@ -21,7 +21,7 @@ class Eigenpairs(NamedTuple):
     values: Float64[Tensor, "count"]
     functions: Float64[Tensor, "count boundary"]
     floor: float
-    """Below this |λ| is noise: the size of what should vanish and does not (see `NeumannToDirichlet.eigenpairs`)."""
+    """Below this |λ| is noise: the size of what should vanish (see `NeumannToDirichlet.eigenpairs`)."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class NeumannToDirichlet:
     phantom: Phantom
 
     def apply(self, currents: Currents) -> Data:
-        """f = Λ_σ g."""
+        """The potential f = Λ_σ g."""
         return self.solver.background(currents, self.phantom.outside) + self.difference(currents)
 
     def difference(self, currents: Currents) -> Data:
-        """f - f0 = (Λ_σ - Λ_σ0) g."""
+        """The difference f - f0 = (Λ_σ - Λ_σ0) g."""
         return self.solver.difference(self.phantom, currents)
 
     @cached_property
@@ -52,9 +52,10 @@ class NeumannToDirichlet:
     def eigenpairs(self, count: int | None = None) -> Eigenpairs:
         """The leading eigenpairs of Λ_σ - Λ_σ0.
 
-        Mind the sign: for σ > σ0 inside the inclusion the current meets less resistance, so all λ are negative (the
-        paper says positive). Of the true operator neither an antisymmetric part nor an eigenvalue of the other sign than
-        the largest can come, so their size is the noise floor, beside a few units of rounding.
+        Mind the sign: for σ > σ0 inside the inclusion the current meets less resistance, so all λ are
+        negative (the paper says positive). Of the true operator neither an antisymmetric part nor an
+        eigenvalue of the other sign than the largest can come, so their size is the noise floor, beside a few
+        units of rounding.
         """
         return eigenpairs(self.difference_matrix, self.solver.domain.boundary_weight, count)
 

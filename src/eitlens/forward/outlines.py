@@ -37,7 +37,8 @@ def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
     dz, ddz = torch.view_as_complex(curve.first), torch.view_as_complex(curve.second)
     outside = batch.outside[:, None]
     contrast = torch.where(present & (inside != outside), inside - outside, torch.inf)
-    # Equal conductivities make λ infinite; any large number lets the charge vanish without spoiling the solve.
+    # Equal conductivities make λ infinite; any large number lets the charge vanish without spoiling the
+    # solve.
     ratio = torch.where(contrast.isinf(), 1e16, (inside + outside) / (2 * contrast))
     spread = (ratio[..., None].expand(-1, -1, count), present[..., None].expand(-1, -1, count))
     return Outlines(
@@ -55,11 +56,11 @@ def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
 def needed_nodes(domain: Domain, batch: PhantomBatch, tolerance: float) -> Int64[Tensor, "batch"]:
     """Nodes an outline for a relative error of about `tolerance`, as a multiple of 16.
 
-    The trapezoid rule on a curve errs by exp(-count · reach) with reach = distance / |z'| for a singularity at
-    that distance: another outline, the sources on the boundary (measured: 0.85 of the distance, for the roughest
-    currents), or the curve's own focus. The reach is seen from nodes 2π/64 apart in the curve's parameter, and
-    from finer ones where it is shorter than that. Outlines that overlap, touch or nearly touch are an error, as
-    the integral equation does not hold for them or would need too many nodes.
+    The trapezoid rule on a curve errs by exp(-count · reach) with reach = distance / |z'| for a singularity
+    at that distance: another outline, the sources on the boundary (measured: 0.85 of the distance, for the
+    roughest currents), or the curve's own focus. The reach is seen from nodes 2π/64 apart in the curve's
+    parameter, and from finer ones where it is shorter than that. Outlines that overlap, touch or nearly touch
+    are an error, as the integral equation does not hold for them or would need too many nodes.
     """
     _check_apart(batch)
     reach = _reach(domain, batch, _COARSE)
@@ -78,7 +79,9 @@ def smooth_curves(
     for group in batch.groups:
         if group.kind is not Ellipse:
             name = group.kind.__name__
-            raise InputError(f"BoundaryIntegralSolver needs smooth shapes, got a {name}: use GridSolver instead")
+            raise InputError(
+                f"BoundaryIntegralSolver needs smooth shapes, got a {name}: use GridSolver instead"
+            )
     (group,) = batch.groups
     return Ellipse.curve(group.parameters, count), group.present, group.inside
 
@@ -113,11 +116,11 @@ def _reach_to_others(
 
 
 def _check_reach(batch: PhantomBatch, reach: Float64[Tensor, "batch slots"]) -> None:
-    """Refuse what the fine nodes cannot tell from touching: outlines that cross have a reach of √2 π/256 at most."""
+    """Refuse what the fine nodes cannot tell from touching: a crossing has a reach of √2 π/256 at most."""
     for k, slot in torch.nonzero(reach < 2 * torch.pi / _FINE)[:1].tolist():
         raise InputError(
-            f"phantom {k}: {_shape(batch, k, slot)} is too thin, or almost touches another outline or the boundary: "
-            "use GridSolver instead"
+            f"phantom {k}: {_shape(batch, k, slot)} is too thin, or almost touches another outline "
+            "or the boundary: use GridSolver instead"
         )
 
 
@@ -129,7 +132,8 @@ def _check_apart(batch: PhantomBatch) -> None:
             first, second = sorted((i, j))
             pair = " and ".join(_shape(part, k, slot) for slot in (first, second))
             raise InputError(
-                f"phantom {start + k}: shapes {first} and {second} overlap or touch ({pair}): use GridSolver instead"
+                f"phantom {start + k}: shapes {first} and {second} overlap or touch ({pair}): "
+                "use GridSolver instead"
             )
 
 

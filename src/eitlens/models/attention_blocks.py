@@ -70,7 +70,7 @@ class AttentionConfig:
 
 def split(nodes: Tensor, heads: int) -> Tensor:
     """(B, M, heads·d) ↦ (B, M, heads, d)."""
-    return nodes.reshape(*nodes.shape[:-1], heads, -1)
+    return nodes.reshape(*nodes.shape[:-1], heads, nodes.shape[-1] // heads)
 
 
 def merge(x: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ class CrossAttention(nn.Module):
         """Q ((Kᵀ u) P), the moments of the keys against u first."""
         heads, depth = q.shape[1], q.shape[3]
         u = tokens(resize(self.value.local(fine), size))
-        moments = (k.transpose(1, 2).flatten(2).mT @ u).reshape(-1, heads, depth, u.shape[-1])
+        moments = (k.transpose(1, 2).flatten(2).mT @ u).reshape(u.shape[0], heads, depth, u.shape[-1])
         lift = self.value.mix.weight.reshape(heads, depth, -1)
         return q @ torch.einsum("bhdc,hec->bhde", scale * moments, lift).to(q.dtype)
 

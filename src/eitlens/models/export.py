@@ -17,14 +17,21 @@ from eitlens.models.base import CHANNELS_PER_CURRENT, Network
 TOLERANCE = 1e-4
 
 
-def export_onnx(network: Network, path: str | Path, n: int = 201) -> float:
-    """Write the network for n × n grids to `path`; returns its largest difference from PyTorch."""
+def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | None = None) -> float:
+    """Write the network for n × n grids to `path`; returns its largest difference from PyTorch.
+
+    Args:
+        network: any network of `eitlens.models`.
+        path: where to write.
+        n: nodes a side of the grid.
+        batch: images a call; None leaves it free, at two to three times the time to export.
+    """
     _need_packages()
     training = network.training
     network.eval()
     try:
-        _write(network, Path(path), n)
-        difference = compare(network, path, n)
+        _write(network, Path(path), n, batch)
+        difference = compare(network, path, n, batch or 3)
     finally:
         network.train(training)
     if not difference <= TOLERANCE:
@@ -35,31 +42,30 @@ def export_onnx(network: Network, path: str | Path, n: int = 201) -> float:
     return difference
 
 
-def compare(network: Network, path: str | Path, n: int) -> float:
-    """The largest difference between file and network on 3 samples, relative where logits exceed 1."""
+def compare(network: Network, path: str | Path, n: int, batch: int) -> float:
+    """The largest difference between file and network on `batch` images, relative where logits exceed 1."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    features = _sample(network, 3, n)
+    features = _sample(network, batch, n)
     logits = torch.from_numpy(session.run(None, {"features": features.numpy()})[0])
     with torch.no_grad():
         expected = network(features)
     return float((logits - expected).abs().max() / expected.abs().max().clamp(min=1))
 
 
-def _write(network: Network, path: Path, n: int) -> None:
+def _write(network: Network, path: Path, n: int, batch: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    batch = torch.export.Dim("batch")
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
         )  # the exporter speaks of its own deprecations and of packages it does without
         torch.onnx.export(
             network,
-            (_sample(network, 2, n),),
+            (_sample(network, batch or 2, n),),
             path,
             dynamo=True,
-            dynamic_shapes=({0: batch},),
+            dynamic_shapes=None if batch else ({0: torch.export.Dim("batch")},),
             input_names=["features"],
             output_names=["logits"],
             external_data=False,

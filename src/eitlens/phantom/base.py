@@ -1,4 +1,4 @@
-"""What a shape is. Ellipse and Polygon are the two we have; a new one is one file and a line in `kinds.py`."""
+"""What a shape is. Ellipse and Polygon are what we have; a new one is one file and a line in `kinds.py`."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -16,10 +16,11 @@ class Curve(NamedTuple):
 
 
 class Shape(ABC):
-    """One inclusion. An instance is one shape in plain numbers; the class knows how to work on batches of them.
+    """One inclusion. An instance is a shape in plain numbers; the class knows how to work on many of them.
 
-    `parameters` packs the shape into a row; the static methods take rows with any batch dimensions in front, so that a
-    whole batch of phantoms is rasterised at once on any device, and are differentiable in the parameters.
+    `parameters` packs the shape into a row; the static methods take rows with any batch dimensions in front,
+    so that a whole batch of phantoms is rasterised at once on any device, and are differentiable in the
+    parameters.
     """
 
     smooth: ClassVar[bool]
@@ -39,7 +40,9 @@ class Shape(ABC):
     @staticmethod
     @abstractmethod
     def within(
-        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"], gap: float
+        parameters: Float64[Tensor, "*#batch parameters"],
+        points: Float64[Tensor, "*#batch points 2"],
+        gap: float,
     ) -> Bool[Tensor, "*#batch points"]:
         """Whether a point is inside the shape or about `gap` or less away from it."""
 
@@ -55,7 +58,9 @@ class Shape(ABC):
 
     @staticmethod
     @abstractmethod
-    def outline(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Float64[Tensor, "*batch nodes 2"]:
+    def outline(
+        parameters: Float64[Tensor, "*batch parameters"], count: int
+    ) -> Float64[Tensor, "*batch nodes 2"]:
         """About `count` points along the boundary, counter-clockwise, for drawing and for distances."""
 
     @staticmethod

@@ -112,7 +112,9 @@ def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> Ph
     return batch if device is None else batch.to(device)
 
 
-def as_batch(phantoms: Phantom | Sequence[Phantom] | PhantomBatch, device: torch.device | None = None) -> PhantomBatch:
+def as_batch(
+    phantoms: Phantom | Sequence[Phantom] | PhantomBatch, device: torch.device | None = None
+) -> PhantomBatch:
     """One phantom, a list of them or a batch, as a batch."""
     if isinstance(phantoms, PhantomBatch):
         return phantoms if device is None else phantoms.to(device)
@@ -120,8 +122,10 @@ def as_batch(phantoms: Phantom | Sequence[Phantom] | PhantomBatch, device: torch
 
 
 def _group(kind: type[Shape], phantoms: Sequence[Phantom]) -> ShapeGroup | None:
-    found = [[(k, s, v) for k, (s, v) in enumerate(zip(p.shapes, p.inside, strict=True)) if isinstance(s, kind)]
-             for p in phantoms]  # fmt: skip
+    found = [
+        [(k, s, v) for k, (s, v) in enumerate(zip(p.shapes, p.inside, strict=True)) if isinstance(s, kind)]
+        for p in phantoms
+    ]
     slots = max(len(row) for row in found)
     if slots == 0:
         return None

@@ -15,7 +15,8 @@ from eitlens.phantom.base import Curve, Shape
 class Ellipse(Shape):
     """Centre, two semi-axes, and the angle (radians, counter-clockwise) of the first axis from the x axis.
 
-    Parameters in a row: (cx, cy, a, b, angle). Level set: the quadratic form |R(-angle)(x - c) / (a, b)|² - 1.
+    Parameters in a row: (cx, cy, a, b, angle). Level set: the quadratic form |R(-angle)(x - c) / (a, b)|² -
+    1.
     """
 
     center: tuple[float, float]
@@ -49,7 +50,9 @@ class Ellipse(Shape):
 
     @staticmethod
     def within(
-        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"], gap: float
+        parameters: Float64[Tensor, "*#batch parameters"],
+        points: Float64[Tensor, "*#batch points 2"],
+        gap: float,
     ) -> Bool[Tensor, "*#batch points"]:
         """Whether a point is in the ellipse with both semi-axes longer by `gap`."""
         grown = parameters + parameters.new_tensor([0, 0, gap, gap, 0])
@@ -57,7 +60,7 @@ class Ellipse(Shape):
 
     @staticmethod
     def curve(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Curve:
-        """c + R(angle)(a cos t, b sin t) at `count` equally spaced t, with two derivatives."""
+        """The points c + R(angle)(a cos t, b sin t) at `count` equally spaced t, with two derivatives."""
         t = torch.arange(count, dtype=torch.float64, device=parameters.device) * (2 * torch.pi / count)
         a, b, angle = parameters[..., None, 2:].unbind(-1)
         cos, sin = torch.cos(angle), torch.sin(angle)
@@ -70,7 +73,9 @@ class Ellipse(Shape):
         return Curve(parameters[..., None, :2] + spoke, first, -spoke)
 
     @staticmethod
-    def outline(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Float64[Tensor, "*batch nodes 2"]:
+    def outline(
+        parameters: Float64[Tensor, "*batch parameters"], count: int
+    ) -> Float64[Tensor, "*batch nodes 2"]:
         """`count` points equally spaced in t."""
         return Ellipse.curve(parameters, count).point
 

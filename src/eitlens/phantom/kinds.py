@@ -1,4 +1,4 @@
-"""The registry of shapes: adding one is a line here, and it joins every batch, sampler test and rasteriser."""
+"""The registry of shapes: a new one is a line here, and joins every batch, sampler test and rasteriser."""
 
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse

@@ -12,19 +12,24 @@ from eitlens.phantom.base import Shape
 
 @dataclass(frozen=True)
 class Phantom:
-    """σ = `inside[k]` in shape k and `outside` elsewhere; where shapes overlap, the later one in the list counts.
+    """σ = `inside[k]` in shape k and `outside` elsewhere; where shapes overlap, the later in the list counts.
 
-    `inside` may be one number for all shapes. With equal conductivities the inclusion is the union of the shapes.
+    `inside` may be one number for all shapes. With equal conductivities the inclusion is the union of the
+    shapes.
     """
 
     shapes: tuple[Shape, ...]
     inside: tuple[float, ...]
     outside: float
 
-    def __init__(self, shapes: Sequence[Shape], inside: float | Sequence[float] = 10.0, outside: float = 1.0) -> None:
+    def __init__(
+        self, shapes: Sequence[Shape], inside: float | Sequence[float] = 10.0, outside: float = 1.0
+    ) -> None:
         values = tuple(inside) if isinstance(inside, Sequence) else (inside,) * len(shapes)
         if len(values) != len(shapes):
-            raise InputError(f"Phantom: {len(shapes)} shapes but {len(values)} conductivities: give one, or one each")
+            raise InputError(
+                f"Phantom: {len(shapes)} shapes but {len(values)} conductivities: give one, or one each"
+            )
         checks.positive(torch.tensor([*values, outside], dtype=torch.float64), "Phantom: conductivity")
         object.__setattr__(self, "shapes", tuple(shapes))
         object.__setattr__(self, "inside", tuple(float(v) for v in values))

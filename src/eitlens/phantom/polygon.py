@@ -17,8 +17,8 @@ from eitlens.phantom.base import Shape
 class Polygon(Shape):
     """A simple polygon by its vertices, in either order; it is stored counter-clockwise.
 
-    Parameters in a row: (x0, y0, x1, y1, …). In a batch, rows are padded by repeating the last vertex, which changes
-    nothing. Level set: the signed distance to the boundary.
+    Parameters in a row: (x0, y0, x1, y1, …). In a batch, rows are padded by repeating the last vertex, which
+    changes nothing. Level set: the signed distance to the boundary.
     """
 
     vertices: tuple[tuple[float, float], ...]
@@ -27,7 +27,9 @@ class Polygon(Shape):
     def __init__(self, vertices: Sequence[Sequence[float]]) -> None:
         corners = checks.finite(torch.tensor([list(v) for v in vertices], dtype=torch.float64), "Polygon")
         if corners.ndim != 2 or corners.shape[0] < 3 or corners.shape[1] != 2:
-            raise InputError(f"Polygon needs at least 3 vertices (x, y), got an array of shape {tuple(corners.shape)}")
+            raise InputError(
+                f"Polygon needs at least 3 vertices (x, y), got an array of shape {tuple(corners.shape)}"
+            )
         area = _signed_area(corners)
         if float(area.abs()) < 1e-12:
             raise InputError("Polygon has no area: are its vertices on one line?")
@@ -69,7 +71,9 @@ class Polygon(Shape):
 
     @staticmethod
     def within(
-        parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"], gap: float
+        parameters: Float64[Tensor, "*#batch parameters"],
+        points: Float64[Tensor, "*#batch points 2"],
+        gap: float,
     ) -> Bool[Tensor, "*#batch points"]:
         """Whether a point is inside or at most `gap` away."""
         return Polygon.level_set(parameters, points) <= gap
@@ -86,7 +90,9 @@ class Polygon(Shape):
         return _signed_area(torch.unflatten(parameters, -1, (-1, 2)))
 
     @staticmethod
-    def outline(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Float64[Tensor, "*batch nodes 2"]:
+    def outline(
+        parameters: Float64[Tensor, "*batch parameters"], count: int
+    ) -> Float64[Tensor, "*batch nodes 2"]:
         """Points spread evenly over each edge, the vertices among them."""
         start = torch.unflatten(parameters, -1, (-1, 2))
         each = max(1, -(-count // start.shape[-2]))
@@ -109,7 +115,7 @@ def _squared_distance(a: Tensor, b: Tensor, points: Tensor) -> Tensor:
 
 
 def _crossing(a: Tensor, b: Tensor, points: Tensor) -> Bool[Tensor, "*any"]:
-    """Whether the ray from each point towards +x crosses the segment ab; a point inside has an odd number of these."""
+    """Whether the ray from a point towards +x crosses the segment ab; inside, an odd number of edges do."""
     x, y = points.unbind(-1)
     straddles = (a[..., 1] > y) != (b[..., 1] > y)
     side = (b[..., 0] - a[..., 0]) * (y - a[..., 1]) - (x - a[..., 0]) * (b[..., 1] - a[..., 1])

@@ -30,11 +30,13 @@ def indicator(domain: Domain, phantoms: Phantoms) -> Bool[Tensor, "*batch nx ny"
     return level_set(domain, phantoms) < 0
 
 
-def area_fraction(domain: Domain, phantoms: Phantoms, subsamples: int = 16) -> Float64[Tensor, "*batch cx cy"]:
+def area_fraction(
+    domain: Domain, phantoms: Phantoms, subsamples: int = 16
+) -> Float64[Tensor, "*batch cx cy"]:
     """The part of each cell that the inclusion covers, by midpoints of `subsamples`² parts of each cut cell.
 
     A cell counts as cut when it or a neighbour has corners on both sides. The total area converges like
-    `subsamples`^-3/2 times the mesh size: 1e-6 of the whole at 200 cells and the default.
+    `subsamples`^-3/2 times the mesh size: a few 1e-6 of the whole at 200 cells and the default.
     """
     batch = as_batch(phantoms)
     fractions = torch.stack([_fractions(domain, batch[k : k + 1], subsamples) for k in range(len(batch))])
@@ -48,11 +50,14 @@ def check_inside(domain: Domain, batch: PhantomBatch) -> None:
         for k, slot in torch.nonzero((clearance <= 0) & group.present)[:1].tolist():
             shape = group.kind.unpack(group.parameters[k, slot].detach().cpu())
             raise InputError(
-                f"phantom {k}: {shape} reaches {-float(clearance[k, slot]):.3g} beyond the boundary: move or shrink it"
+                f"phantom {k}: {shape} reaches {-float(clearance[k, slot]):.3g} beyond the boundary: "
+                "move or shrink it"
             )
 
 
-def _on_nodes(domain: Domain, phantoms: Phantoms, function: Callable[[PhantomBatch, Tensor], Tensor]) -> Tensor:
+def _on_nodes(
+    domain: Domain, phantoms: Phantoms, function: Callable[[PhantomBatch, Tensor], Tensor]
+) -> Tensor:
     batch = as_batch(phantoms)
     points = domain.nodes(batch.device).flatten(0, 1)[None]
     values = torch.cat([function(part, points) for part in _chunks(batch, points.shape[1])])
@@ -61,7 +66,7 @@ def _on_nodes(domain: Domain, phantoms: Phantoms, function: Callable[[PhantomBat
 
 
 def _chunks(batch: PhantomBatch, points: int) -> Iterator[PhantomBatch]:
-    """Parts of the batch whose level sets at `points` points fit the cache of a CPU or the memory of a GPU."""
+    """Parts of the batch whose level sets at the points fit the cache of a CPU or the memory of a GPU."""
     values = points * (1 + sum(g.present.shape[1] for g in batch.groups))
     size = max(1, 2**20 // values) if batch.device.type == "cpu" else chunk_size(64 * values, batch.device)
     return (batch[k : k + size] for k in range(0, len(batch), size))

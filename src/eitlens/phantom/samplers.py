@@ -1,4 +1,4 @@
-"""Random phantoms. Sample k of seed s is a pure function of (s, k): any batch size, device or number of workers."""
+"""Random phantoms. Sample k of seed s is a pure function of (s, k): any batch, device, number of workers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -41,9 +41,9 @@ class Sampler(ABC):
 class EllipseSampler(Sampler):
     """The paper's phantoms: `count` ellipses, one semi-axis from `short`, the other from `long`, any angle.
 
-    Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`. With `disjoint` the whole
-    configuration is drawn again until no ellipse comes nearer than about `gap` to another: the same distribution,
-    conditioned on that.
+    Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`. With `disjoint`
+    the whole configuration is drawn again until no ellipse comes nearer than about `gap` to another: the same
+    distribution, conditioned on that.
     """
 
     seed: int
@@ -97,7 +97,9 @@ class PolygonSampler(Sampler):
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.corners < 3:
-            raise InputError(f"PolygonSampler needs count >= 1 and corners >= 3, got {self.count} and {self.corners}")
+            raise InputError(
+                f"PolygonSampler needs count >= 1 and corners >= 3, got {self.count} and {self.corners}"
+            )
         _check_ranges(self.extent, radius=self.radius)
         _check_conductivities(self.inside, self.outside)
 
@@ -106,8 +108,10 @@ class PolygonSampler(Sampler):
         rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
         return _one_kind(Polygon, rows, self.inside, self.outside)
 
-    def draw(self, index: Int64[Tensor, "*batch"], attempt: int) -> Float64[Tensor, "*batch {self.count} parameters"]:
-        """One draw: vertex m lies in the m-th sector of equal angle, so the polygon is star-shaped and simple."""
+    def draw(
+        self, index: Int64[Tensor, "*batch"], attempt: int
+    ) -> Float64[Tensor, "*batch {self.count} parameters"]:
+        """One draw: vertex m lies in the m-th sector of equal angle, so the polygon is star-shaped."""
         each = 2 * self.corners + 3
         numbers = random.uniform(self.seed, index, each * self.count, stream=attempt)
         u = torch.unflatten(numbers, -1, (self.count, each))
@@ -126,7 +130,7 @@ class PolygonSampler(Sampler):
 
 
 def _draw_until_apart(sampler: EllipseSampler | PolygonSampler, index: Int64[Tensor, "batch"]) -> Tensor:
-    """The first of the draws 0, 1, 2, … that is apart, sample by sample; tried in blocks to keep a GPU busy."""
+    """The first of the draws 0, 1, 2, … that is apart, for each sample; tried in blocks to fill a GPU."""
     rows = sampler.draw(index, 0)
     pending = torch.nonzero(~sampler.apart(rows)).flatten()
     for block in range(_ROUNDS):
@@ -140,11 +144,14 @@ def _draw_until_apart(sampler: EllipseSampler | PolygonSampler, index: Int64[Ten
         rows[pending[done]] = trial[done, first[done]]
         pending = pending[~done]
     raise ConvergenceError(
-        f"no disjoint phantom in {_ROUNDS * _ATTEMPTS} draws: fewer or smaller shapes, or a smaller gap (now {sampler.gap})"
+        f"no disjoint phantom in {_ROUNDS * _ATTEMPTS} draws: take fewer or smaller shapes, "
+        f"or a smaller gap (now {sampler.gap})"
     )
 
 
-def _apart(kind: type[Shape], rows: Float64[Tensor, "*batch slots parameters"], gap: float) -> Bool[Tensor, "*batch"]:
+def _apart(
+    kind: type[Shape], rows: Float64[Tensor, "*batch slots parameters"], gap: float
+) -> Bool[Tensor, "*batch"]:
     """Whether no outline point (of 48) of any shape is within the gap of another shape."""
     slots = rows.shape[-2]
     outline = kind.outline(rows, 48)

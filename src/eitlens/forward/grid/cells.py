@@ -1,9 +1,9 @@
 """The part of the stiffness matrix between grid nodes, as conductivities of triangles and cells.
 
-A cell with one conductivity σ has the nine-point element σ (K_triangles - e eᵀ / 6), e = (1, -1, 1, -1) around the cell
-(see `laplacian`). A cell that the interface cuts keeps the linear elements of its two triangles, each with its own
-mean conductivity, and no e eᵀ: its kinks take care of the rest. All three numbers are stored relative to a uniform body
-of conductivity 1, so that they vanish away from the inclusions.
+A cell with one conductivity σ has the nine-point element σ (K_triangles - e eᵀ / 6), e = (1, -1, 1, -1)
+around the cell (see `laplacian`). A cell that the interface cuts keeps the linear elements of its two
+triangles, each with its own mean conductivity, and no e eᵀ: its kinks take care of the rest. All three
+numbers are stored relative to a uniform body of conductivity 1, so that they vanish away from the inclusions.
 """
 
 from typing import NamedTuple
@@ -16,16 +16,17 @@ Cell = Float64[Tensor, "batch cells cells"]
 
 
 class Cells(NamedTuple):
-    """σ - 1 in the lower right and the upper left triangle, the weight of -e eᵀ/6 less 1, and what may differ from 0."""
+    """Conductivity less 1 in the lower right and the upper left triangle, and weight of -e eᵀ/6 less 1."""
 
     lower: Cell
     upper: Cell
     saddle: Cell
     active: Bool[Tensor, "batch cells cells"]
+    """Where one of the three, or its derivative, may differ from zero."""
 
 
 def uniform_cells(sigma: Cell, everywhere: bool) -> Cells:
-    """Cells of one conductivity each. With `everywhere` also those of conductivity 1 count, as derivatives need."""
+    """Cells of one conductivity each; `everywhere` makes all of them active, as derivatives need it."""
     excess = sigma - 1
     active = torch.ones_like(sigma, dtype=torch.bool) if everywhere else excess != 0
     return Cells(excess, excess, excess, active)
@@ -45,7 +46,9 @@ def touched_nodes(active: Bool[Tensor, "batch cells cells"]) -> Bool[Tensor, "ba
 NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 
 
-def neighbour_weights(cells: Cells, nodes: Int64[Tensor, "batch unknowns"]) -> Float64[Tensor, "batch 9 unknowns"]:
+def neighbour_weights(
+    cells: Cells, nodes: Int64[Tensor, "batch unknowns"]
+) -> Float64[Tensor, "batch 9 unknowns"]:
     """The row of the matrix at each of the nodes: itself first, then its eight neighbours.
 
     Every pair along a leg shares two triangles, -½ each; e eᵀ/6 gives +1/6 along legs, -1/6 across a cell.
@@ -63,7 +66,7 @@ def neighbour_weights(cells: Cells, nodes: Int64[Tensor, "batch unknowns"]) -> F
 
 
 def _around(field: Cell, nodes: Int64[Tensor, "batch unknowns"]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The values in the cells to the north-east, north-west, south-east and south-west of the nodes; 0 beyond the sides."""
+    """Values in the cells north-east, north-west, south-east and south-west of the nodes; 0 off the grid."""
     size = field.shape[-1] + 1
     padded = torch.nn.functional.pad(field, (1, 1, 1, 1)).flatten(1)
     corner = nodes // size * (size + 1) + nodes % size

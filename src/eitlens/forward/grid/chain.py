@@ -1,9 +1,10 @@
 """The kinks along an interface form a chain: each meets only the one before and the one after it.
 
-Their matrix is tridiagonal along every interface, closed to a ring where the interface is a closed curve. It is inverted
-exactly in two levels. The rings are laid out in order, in blocks of 16; the first kink of a block is a separator. Between
-separators the 15 others of a block are independent of all other blocks and have a small dense inverse; what remains for
-the separators is a small dense matrix for each sample. Both are inverted once and then applied as products.
+Their matrix is tridiagonal along every interface, closed to a ring where the interface is a closed curve. It
+is inverted exactly in two levels. The rings are laid out in order, in blocks of 16; the first kink of a block
+is a separator. Between separators the 15 others of a block are independent of all other blocks and have a
+small dense inverse; what remains for the separators is a small dense matrix for each sample. Both are
+inverted once and then applied as products.
 """
 
 import math
@@ -26,12 +27,15 @@ class Layout(NamedTuple):
     slot: Int64[Tensor, "batch places"]
     """The kink at each place; its follower is one place before it, except for separators."""
     follower: Int64[Tensor, "batch places"]
-    """Place of the follower of the kink at each place; its own at the end of an open chain and where there is none."""
+    """The place of its follower; its own at the end of an open chain and where there is no kink."""
 
 
 @dataclass(frozen=True)
 class ChainInverse:
-    """K⁻¹ = P + H R⁻¹ Hᵀ with P the inverses between separators, H = (-P E, 1), R the matrix of the separators."""
+    """K⁻¹ = P + H R⁻¹ Hᵀ: P inverts between separators, H = (-P E, 1), R is the separators' matrix.
+
+    E holds the entries between separators and the others; R = 1 + (direct entries) - Eᵀ P E.
+    """
 
     between: Float64[Tensor, "batch blocks block block"]
     own: Float64[Tensor, "batch blocks block"]
@@ -48,10 +52,12 @@ class ChainInverse:
 
     def __call__(self, load: Values) -> Values:
         """K⁻¹ load for all currents."""
-        blocks = load.unflatten(-1, (-1, BLOCK)).transpose(1, 2)
+        blocks = load.view(*load.shape[:2], -1, BLOCK).transpose(1, 2)
         from_above = (blocks * self.above[:, :, None]).sum(-1)
         charge = (blocks * self.own[:, :, None]).sum(-1)
-        charge = charge + from_above.gather(1, self.lower[..., None].expand_as(charge)) * self.joined[..., None]
+        charge = (
+            charge + from_above.gather(1, self.lower[..., None].expand_as(charge)) * self.joined[..., None]
+        )
         value = self.separators @ charge
         value_above = value.gather(1, self.upper[..., None].expand_as(value))
         result = blocks @ self.between
@@ -102,8 +108,8 @@ def _rank(follower: Slots) -> tuple[Slots, Slots]:
 
 @torch.no_grad()
 def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch places"]) -> ChainInverse:
-    """The inverse of the matrix with unit diagonal and the entries `link` between each place and its follower's."""
-    links = link.unflatten(1, (-1, BLOCK))
+    """The inverse of the matrix with unit diagonal and `link` between each place and its follower."""
+    links = link.view(len(link), -1, BLOCK)
     count = links.shape[1]
     own = torch.arange(count, device=link.device).expand(len(link), -1)
     target = follower[:, ::BLOCK]
@@ -112,7 +118,7 @@ def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch
     above, upper = _from_above(links[..., 0], target, joined, own)
     inner = torch.eye(BLOCK - 1, dtype=link.dtype, device=link.device)
     inner = inner + torch.diag_embed(links[..., 2:], 1) + torch.diag_embed(links[..., 2:], -1)
-    inverse = torch.linalg.inv(inner)
+    inverse = _inverse(inner)
     first = inverse[..., 0] * links[..., 1, None]
     last = (inverse @ above[..., 1:, None])[..., 0]
     diagonal = 1 - links[..., 1] * first[..., 0]
@@ -129,8 +135,13 @@ def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch
         upper,
         lower,
         joined.to(link.dtype),
-        torch.linalg.inv(matrix),
+        _inverse(matrix),
     )
+
+
+def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any size size"]:
+    """Of positive definite matrices; a batched LU on several threads fails in some builds of MKL."""
+    return torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix).L)
 
 
 def _from_above(
@@ -139,9 +150,11 @@ def _from_above(
     joined: Bool[Tensor, "batch blocks"],
     own: Int64[Tensor, "batch blocks"],
 ) -> tuple[Float64[Tensor, "batch blocks block"], Int64[Tensor, "batch blocks"]]:
-    """For each block the separator that follows into it and its entries with the kinks there; itself and 0 if none."""
+    """For each block the entries of the separator that follows into it and its number; 0, itself if none."""
     count = own.shape[1]
     entry = link.new_zeros(len(link), BLOCK * count + 1)
     entry = entry.scatter(1, torch.where(joined, target, BLOCK * count), link)[:, :-1]
-    upper = torch.nn.functional.pad(own, (0, 1)).scatter(1, torch.where(joined, target // BLOCK, count), own)[:, :-1]
-    return entry.unflatten(1, (-1, BLOCK)), upper
+    upper = torch.nn.functional.pad(own, (0, 1)).scatter(1, torch.where(joined, target // BLOCK, count), own)[
+        :, :-1
+    ]
+    return entry.reshape(len(link), count, BLOCK), upper

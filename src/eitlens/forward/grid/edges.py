@@ -1,7 +1,8 @@
-"""The edges of the triangulation, by number: every cell is two right triangles with the diagonal from (i, j) to (i+1, j+1).
+"""The edges of the triangulation, by number. A cell is two triangles, cut along (i, j), (i+1, j+1).
 
-An edge goes from its base node u, the one with the smaller flat index i N + j, to v = u + N (along x), u + 1 (along y)
-or u + N + 1 (the diagonal); its number is kind · N² + u with kind 0, 1, 2 and N nodes a side. Number 3 N² is no edge.
+An edge goes from its base node u, the one with the smaller flat index i N + j, to v = u + N (along x), u + 1
+(along y) or u + N + 1 (the diagonal); its number is kind · N² + u with kind 0, 1, 2 and N nodes a side.
+Number 3 N² is no edge.
 """
 
 from typing import NamedTuple
@@ -69,7 +70,7 @@ def _side(edges: Edges, offset: Nodes, off: Bool[Tensor, "batch edges"], size: i
 
 
 def _listed(mask: Bool[Tensor, "batch numbers"]) -> tuple[Nodes, Bool[Tensor, "batch edges"]]:
-    """Where the mask is set, sample by sample in increasing order; the rest of a row is the length of the mask."""
+    """Where the mask is set, sample by sample and in order; the length of the mask fills up the rows."""
     count = mask.sum(1)
     width = int(count.max())
     sample, number = mask.nonzero(as_tuple=True)

@@ -1,15 +1,16 @@
-"""Fitting the elements to sharp interfaces: which edges are cut and where, and the element matrices that follow.
+"""Fitting the elements to sharp interfaces: which edges are cut and where, and the matrices that follow.
 
-On every edge whose ends lie in different materials there is one crossing point and one kink unknown, the deviation of u
-there from the linear interpolant along the edge. The elements are continuous, so the stiffness matrix is that of a
-conforming Galerkin method on a mesh that follows the chords of the interface: symmetric, positive, with no penalty
-parameter, linear in the conductivities, and exact for u linear on both sides of a straight interface.
+On every edge whose ends lie in different materials there is one crossing point and one kink unknown, the
+deviation of u there from the linear interpolant along the edge. The elements are continuous, so the stiffness
+matrix is that of a conforming Galerkin method on a mesh that follows the chords of the interface: symmetric,
+positive, with no penalty parameter, linear in the conductivities, and exact for u linear on both sides of a
+straight interface.
 
-Limits. An edge that enters and leaves a material between two nodes is not seen: features thinner than a cell are lost.
-In a triangle whose corners lie in three materials the conductivity is their mean and the kinks on its edges are left
-out (set to zero), which remains conforming. An interface through a node is moved by 1e-9 of a cell.
-References: R. Becker, E. Burman, P. Hansbo, CMAME 198 (2009) on locally cut elements; S. Frei, T. Richter,
-SIAM J. Numer. Anal. 52 (2014) on locally fitted ones.
+Limits. An edge that enters and leaves a material between two nodes is not seen: features thinner than a cell
+are lost. In a triangle whose corners lie in three materials the conductivity is their mean and the kinks on
+its edges are left out (set to zero), which remains conforming. An interface through a node is moved by 1e-9
+of a cell. References: R. Becker, E. Burman, P. Hansbo, CMAME 198 (2009) on locally cut elements; S. Frei, T.
+Richter, SIAM J. Numer. Anal. 52 (2014) on locally fitted ones.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ EdgeValue = Float64[Tensor, "batch edges"]
 EdgeFlag = Bool[Tensor, "batch edges"]
 EdgeIndex = Int64[Tensor, "batch edges"]
 Crossing = Callable[[EdgeIndex, EdgeIndex], EdgeValue]
-"""The fraction of the way from node u to node v, given by their flat indices, at which the interface is crossed."""
+"""Where the interface crosses the edges from nodes u to nodes v, as a fraction of the way."""
 
 _NEAREST = 1e-9
 
@@ -40,7 +41,7 @@ class Kinks(NamedTuple):
     vertices: Int64[Tensor, "batch 4 edges"]
     coupling: Float64[Tensor, "batch 4 edges"]
     follower: EdgeIndex
-    """Slot of the next kink along the interface, walking with the larger label on the left; its own slot at an end."""
+    """Slot of the next kink along the interface, with the larger label on the left; its own at an end."""
     link: EdgeValue
     """Matrix entry with the follower; zero at an end."""
 
@@ -59,7 +60,7 @@ class _Wing(NamedTuple):
 
 
 def fit(label: Nodal, sigma: Nodal, crossing: Crossing) -> tuple[Cells, Kinks]:
-    """Elements for the conductivity `sigma` at the nodes, in materials told apart by `label`; outside both are 1."""
+    """Elements for the conductivity `sigma` in materials told apart by `label`; outside both are 1."""
     size = label.shape[-1]
     edges = cut_edges(label)
     cut = crossing(edges.u, edges.v).clamp(_NEAREST, 1 - _NEAREST)
@@ -78,12 +79,15 @@ def _on_all_edges(edges: Edges, cut: EdgeValue, size: int) -> Float64[Tensor, "b
 
 
 def _wing(edges: Edges, side: Side, label: Tensor, sigma: Tensor, cut: Tensor, size: int) -> _Wing:
-    """The triangles on one side: name the lone vertex a, the other end of the edge b and the vertex across c."""
+    """The triangles on one side: a is the lone vertex, b the other end of the edge, c the vertex across."""
     label_u, label_v, label_c = (label.gather(1, node) for node in (edges.u, edges.v, side.across))
     lone_u, lone_v = label_c == label_v, label_c == label_u
     a, b = torch.where(lone_u, edges.u, edges.v), torch.where(lone_u, edges.v, edges.u)
     neighbour = between(a, side.across, size)
-    f, g = _from(a, edges.u, cut.gather(1, edges.number)), _from(a, torch.minimum(a, side.across), cut.gather(1, neighbour))
+    f, g = (
+        _from(a, edges.u, cut.gather(1, edges.number)),
+        _from(a, torch.minimum(a, side.across), cut.gather(1, neighbour)),
+    )
     hypotenuse, other = edges.kind == DIAGONAL, neighbour // size**2 == DIAGONAL
     right = (~hypotenuse & ~other, other, hypotenuse)
     first = (f > g) | ((f == g) & (edges.number < neighbour))
@@ -130,7 +134,7 @@ def _slots(number: EdgeIndex, present: EdgeFlag, total: int) -> Int64[Tensor, "b
 def _cut_cells(label: Nodal, sigma: Nodal, cut: Float64[Tensor, "batch numbers"]) -> Cells:
     """Conductivities of all triangles: at their corners, or the area mean where they are cut."""
     size = label.shape[-1]
-    fraction = cut[:, :-1].unflatten(1, (3, size, size))
+    fraction = cut[:, :-1].view(-1, 3, size, size)
     x, y, d = fraction[:, 0], fraction[:, 1], fraction[:, 2, :-1, :-1]
     lower = _triangle_mean(_corners(label, (0, 0), (1, 0), (1, 1)), _corners(sigma, (0, 0), (1, 0), (1, 1)),
                            x[:, :-1, :-1], y[:, 1:, :-1], d)  # fmt: skip
@@ -154,3 +158,11 @@ def _triangle_mean(label: list[Tensor], sigma: list[Tensor], pq: Tensor, qr: Ten
     mean = torch.where((lq == lr) & (lp != lq), sq + (sp - sq) * pq * pr, mean)
     mean = torch.where((lp == lr) & (lq != lp), sp + (sq - sp) * (1 - pq) * qr, mean)
     return torch.where((lp == lq) & (lr != lp), sp + (sr - sp) * (1 - pr) * (1 - qr), mean)
+
+
+def no_kinks(batch: int, device: torch.device) -> Kinks:
+    """A batch without sharp interfaces."""
+    slots = torch.zeros(batch, 0, dtype=torch.int64, device=device)
+    values = torch.zeros(batch, 0, dtype=torch.float64, device=device)
+    four = slots.new_zeros(batch, 4, 0)
+    return Kinks(slots.to(torch.bool), four, four.to(torch.float64), slots, values)

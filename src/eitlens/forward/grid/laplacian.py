@@ -6,28 +6,29 @@ The nine-point ("Mehrstellen") stencil
     A0  =  ―― | -4  20  -4 |  =  K ⊗ E + E ⊗ K - K ⊗ K / 6,
             6 | -1  -4  -1 |
 
-is the mean of linear elements on two triangles a cell (five points) and bilinear elements (nine points). K = tridiag(-1,
-2, -1) with ends 1 and E = diag(½, 1, …, 1, ½) share the cosines of `domain.cosine`: K C = E C diag(a), a_m = 2 - 2cos(mπ/n).
-For harmonic functions the truncation errors of the two elements cancel, and so they do in the rows at the sides with
-the trapezoid load h g: both A0 and the Neumann condition are of fourth order where u is harmonic.
-Reference: L. Collatz, "The Numerical Treatment of Differential Equations", Springer 1960, chapter V.
+is the mean of linear elements on two triangles a cell (five points) and bilinear elements (nine points). K =
+tridiag(-1, 2, -1) with ends 1 and E = diag(½, 1, …, 1, ½) share the cosines of `domain.cosine`: K C = E C
+diag(a), a_m = 2 - 2cos(mπ/n). For harmonic functions the truncation errors of the two elements cancel, and so
+they do in the rows at the sides with the trapezoid load h g: both A0 and the Neumann condition are of fourth
+order where u is harmonic. Reference: L. Collatz, "The Numerical Treatment of Differential Equations",
+Springer 1960, chapter V.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.domain import cosine
+from eitlens.memory import cached
 
 Nodal = Float64[Tensor, "*batch nodes nodes"]
 
 
 @dataclass(frozen=True)
 class Laplacian:
-    """A0⁻¹ = C diag(gain) C on loads of zero sum (the constant mode is dropped), for fields of zero trapezoid mean."""
+    """A0⁻¹ = C diag(gain) C without the constant mode: from loads of zero sum to fields of zero mean."""
 
     cosines: Float64[Tensor, "nodes nodes"]
     gain: Float64[Tensor, "nodes nodes"]
@@ -37,7 +38,9 @@ class Laplacian:
         c = self.cosines
         return c @ (self.gain * (c @ load @ c)) @ c
 
-    def solve_(self, load: Float64[Tensor, "rows nodes nodes"], work: Float64[Tensor, "rows nodes nodes"]) -> None:
+    def solve_(
+        self, load: Float64[Tensor, "rows nodes nodes"], work: Float64[Tensor, "rows nodes nodes"]
+    ) -> None:
         """The same in place of `load`, with one field of work space.
 
         Products from the left are done as transposes from the right: (xᵀ C)ᵀ = C x; `gain` is symmetric.
@@ -52,7 +55,7 @@ class Laplacian:
         torch.bmm(work.mT, every, out=load)
 
 
-@lru_cache(maxsize=8)
+@cached
 def laplacian(n: int, device: torch.device) -> Laplacian:
     """The Laplacian on n cells a side. CᵀEC = diag(n, n/2, …, n/2, n) normalises the cosines."""
     a = 2 - 2 * cosine.synthesis(n, device)[1]

@@ -1,18 +1,19 @@
 """Linear elements on a right isosceles triangle cut by the interface: closed forms.
 
-Vertex a lies alone on its side of the interface; the edges ab and ac are cut at p = a + f (b - a) and
-q = a + g (c - a). The small triangle apq has conductivity σ_a, the rest σ_b, split into two triangles by the diagonal
-from the cut point farther from a (no angle then comes near π). Next to the linear functions λ_a, λ_b, λ_c on the whole
-triangle there is one continuous, piecewise linear "kink" function for each cut point, one there and zero at all other
-vertices. With f >= g, so that the diagonal is pc, the pieces are
+Vertex a lies alone on its side of the interface; the edges ab and ac are cut at p = a + f (b - a) and q = a +
+g (c - a). The small triangle apq has conductivity σ_a, the rest σ_b, split into two triangles by the diagonal
+from the cut point farther from a (no angle then comes near π). Next to the linear functions λ_a, λ_b, λ_c on
+the whole triangle there is one continuous, piecewise linear "kink" function for each cut point, one there and
+zero at all other vertices. With f >= g, so that the diagonal is pc, the pieces are
 
              apq         pcq                                  pbc
     hat_p    λ_b / f     λ_b / f                              λ_a / (1 - f)
     hat_q    λ_c / g     (λ_a - (1 - f)/f · λ_b) / (1 - g)    0
     area     f g         f (1 - g)                            1 - f                (of the whole triangle)
 
-and every entry is a combination of G_vw = |T| ∇λ_v·∇λ_w, which is 1 for the right angle, ½ for the acute ones, -½ along
-the legs and 0 along the hypotenuse, whatever the mesh size. All entries are linear in σ_a, σ_b.
+and every entry is a combination of G_vw = |T| ∇λ_v·∇λ_w, which is 1 for the right angle, ½ for the acute
+ones, -½ along the legs and 0 along the hypotenuse, whatever the mesh size. All entries are linear in σ_a,
+σ_b.
 """
 
 from typing import NamedTuple
@@ -45,8 +46,10 @@ class _Gram(NamedTuple):
     bc: Value
 
 
-def entries(f: Value, g: Value, sigma_a: Value, sigma_b: Value, right: tuple[Flag, Flag, Flag], first: Flag) -> Entries:
-    """Entries of the kink on ab; `right` says which of a, b, c is the right angle, `first` whether f counts as >= g."""
+def entries(
+    f: Value, g: Value, sigma_a: Value, sigma_b: Value, right: tuple[Flag, Flag, Flag], first: Flag
+) -> Entries:
+    """Entries of the kink on ab; `right` marks the right angle of a, b, c, and `first` that f counts as >= g."""
     gram = _gram(right)
     far, near = _far_kink(f, g, sigma_a, sigma_b, gram), _near_kink(f, g, sigma_a, sigma_b, gram)
     return Entries(*(torch.where(first, x, y) for x, y in zip(far, near, strict=True)))
@@ -58,7 +61,7 @@ def _gram(right: tuple[Flag, Flag, Flag]) -> _Gram:
 
 
 def _far_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> Entries:
-    """f >= g: this kink is hat_p of the table."""
+    """For f >= g: this kink is hat_p of the table."""
     mixed = sigma_a * g + sigma_b * (1 - g)
     return Entries(
         mixed * gram.bb / f + sigma_b * gram.aa / (1 - f),
@@ -70,7 +73,7 @@ def _far_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -
 
 
 def _near_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> Entries:
-    """f < g: this kink is hat_q of the table, with b and c, f and g exchanged."""
+    """For f < g: this kink is hat_q of the table, with b and c, f and g exchanged."""
     ratio = (1 - g) / g
     bend = gram.aa - 2 * ratio * gram.ac + ratio * ratio * gram.cc
     return Entries(

@@ -4,9 +4,9 @@ With the eigenpairs (λ_l, g_l) of Λ_σ - Λ_σ0 and ψ_l the harmonic extensio
 
     Θ_L(x) = Σ_{l <= L} |∇ψ_l(x)|² / |λ_l|
 
-stays bounded as L grows if x is in the inclusion D and diverges if it is not. (The paper writes it with φ_l = λ_l ψ_l,
-the extension of (Λ_σ - Λ_σ0) g_l, over |λ_l|³, and one direction d; we add up two orthogonal directions. Its λ_l are
-called positive but are negative for σ > σ0: only |λ_l| enters.) Then
+stays bounded as L grows if x is in the inclusion D and diverges if it is not. (The paper writes it with φ_l =
+λ_l ψ_l, the extension of (Λ_σ - Λ_σ0) g_l, over |λ_l|³, and one direction d; we add up two orthogonal
+directions. Its λ_l are called positive but are negative for σ > σ0: only |λ_l| enters.) Then
 
     I_L = 1 - (2/π) arctan( (π ε / 2ρ) Θ_L ),     ρ > max_D Θ_L,
 
@@ -40,8 +40,10 @@ def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> F
     return total
 
 
-def index_function(theta: Field, epsilon: float = 0.1, rho: float | None = None, fraction: float = 0.1) -> Field:
-    """I_L in [0, 1], near 1 inside. Without `rho`, the quantile of Θ_L that `fraction` of the body lies below."""
+def index_function(
+    theta: Field, epsilon: float = 0.1, rho: float | None = None, fraction: float = 0.1
+) -> Field:
+    """I_L in [0, 1], near 1 inside. Without `rho`, what Θ_L stays below on `fraction` of the body."""
     if rho is None:
         rho = float(theta.flatten().quantile(fraction))
     if not (0 < epsilon < 1 and rho > 0):

@@ -1,0 +1,171 @@
+"""What the grid solver can be given, and the elements it becomes on the grid."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward.grid.cells import Cells, uniform_cells
+from eitlens.forward.grid.fitting import Crossing, EdgeIndex, EdgeValue, Kinks, fit, no_kinks
+from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
+from eitlens.phantom import conductivity as nodal_conductivity
+
+_BISECTIONS = 44
+
+Value = float | Float64[Tensor, "*batch"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A conductivity given at the (n+1)² nodes or in the n² cells, of a body that is `outside` for f0.
+
+    Each cell has one conductivity, the given one or the mean of its four corners: second order for smooth σ.
+    A sharp inclusion drawn on the grid loses an order; that is what Phantom and LevelSet are for.
+    Differentiable in both.
+    """
+
+    values: Float64[Tensor, "*batch nx ny"]
+    outside: Value = 1.0
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """σ = `inside` where the level set, given at the nodes, is negative, and `outside` elsewhere.
+
+    The interface crosses an edge where the linear interpolant vanishes. Differentiable in all three.
+    """
+
+    values: Float64[Tensor, "*batch nx ny"]
+    inside: Value = 10.0
+    outside: Value = 1.0
+
+
+Conductivity = Phantoms | Float64[Tensor, "*batch nx ny"] | Field | LevelSet
+
+
+class Body(Protocol):
+    """A batch of conductivities."""
+
+    @property
+    def outside(self) -> Float64[Tensor, "batch"]:
+        """The conductivity of the body without inclusions."""
+
+    def part(self, rows: slice) -> "Body":
+        """Some samples of the batch."""
+
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        """The elements on the grid, relative to the conductivity outside."""
+
+
+@dataclass(frozen=True)
+class _PhantomBody:
+    batch: PhantomBatch
+
+    @property
+    def outside(self) -> Float64[Tensor, "batch"]:
+        return self.batch.outside
+
+    def part(self, rows: slice) -> "_PhantomBody":
+        return _PhantomBody(self.batch[rows])
+
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        sigma = nodal_conductivity(square, self.batch)
+        relative = sigma / self.outside[:, None, None]
+        return fit(relative.detach(), relative, self._bisection(square, sigma.flatten(1)))
+
+    def _bisection(self, square: Square, sigma: Float64[Tensor, "batch nodes"]) -> Crossing:
+        """Halve the edge until the point where σ ceases to be that of node u is known to rounding."""
+        points = square.nodes(sigma.device).flatten(0, 1)
+
+        @torch.no_grad()
+        def crossing(u: EdgeIndex, v: EdgeIndex) -> EdgeValue:
+            start, here = points[u], sigma.gather(1, u)
+            edge, low = points[v] - start, torch.zeros_like(here)
+            for k in range(1, _BISECTIONS + 1):
+                trial = low + 0.5**k
+                same = self.batch.conductivity(start + trial[..., None] * edge) == here
+                low = torch.where(same, trial, low)
+            return low + 0.5 ** (_BISECTIONS + 1)
+
+        return crossing
+
+
+@dataclass(frozen=True)
+class _FieldBody:
+    values: Float64[Tensor, "batch nx ny"]
+    outside: Float64[Tensor, "batch"]
+
+    def part(self, rows: slice) -> "_FieldBody":
+        return _FieldBody(self.values[rows], self.outside[rows])
+
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        sigma = self.values / self.outside[:, None, None]
+        if sigma.shape[-1] == square.n + 1:
+            sigma = (sigma[:, :-1, :-1] + sigma[:, 1:, :-1] + sigma[:, :-1, 1:] + sigma[:, 1:, 1:]) / 4
+        return uniform_cells(sigma, everywhere=sigma.requires_grad), no_kinks(len(sigma), sigma.device)
+
+
+@dataclass(frozen=True)
+class _LevelSetBody:
+    values: Float64[Tensor, "batch nx ny"]
+    inside: Float64[Tensor, "batch"]
+    outside: Float64[Tensor, "batch"]
+
+    def part(self, rows: slice) -> "_LevelSetBody":
+        return _LevelSetBody(self.values[rows], self.inside[rows], self.outside[rows])
+
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        within = self.values < 0
+        sigma = torch.where(within, (self.inside / self.outside)[:, None, None], 1.0)
+        return fit(1.0 + within, sigma, self._interpolation)
+
+    def _interpolation(self, u: EdgeIndex, v: EdgeIndex) -> EdgeValue:
+        values = self.values.flatten(1)
+        at_u, at_v = values.gather(1, u), values.gather(1, v)
+        return at_u / torch.where(u == v, 1.0, at_u - at_v)
+
+
+def as_body(square: Square, conductivity: Conductivity, device: torch.device) -> tuple[Body, tuple[int, ...]]:
+    """Check a conductivity and put it on the device: a batch, and the shape of the batch, () for one."""
+    if isinstance(conductivity, Tensor):
+        conductivity = Field(conductivity)
+    if isinstance(conductivity, Field):
+        values = _grid_values(square, conductivity.values, "conductivity", cells=True).to(device)
+        checks.positive(values.detach(), "conductivity")
+        shape = tuple(values.shape[:-2])
+        outside = _one_each(conductivity.outside, shape, device, "outside")
+        return _FieldBody(values.reshape(-1, *values.shape[-2:]), outside), shape
+    if isinstance(conductivity, LevelSet):
+        values = _grid_values(square, conductivity.values, "level set", cells=False).to(device)
+        shape = tuple(values.shape[:-2])
+        inside = _one_each(conductivity.inside, shape, device, "inside")
+        outside = _one_each(conductivity.outside, shape, device, "outside")
+        return _LevelSetBody(values.reshape(-1, *values.shape[-2:]), inside, outside), shape
+    batch = as_batch(conductivity, device)
+    check_inside(square, batch)
+    return _PhantomBody(batch), () if isinstance(conductivity, Phantom) else (len(batch),)
+
+
+def _grid_values(square: Square, values: Tensor, name: str, cells: bool) -> Float64[Tensor, "*batch nx ny"]:
+    n = square.n
+    allowed = [(n + 1, n + 1), (n, n)] if cells else [(n + 1, n + 1)]
+    if tuple(values.shape[-2:]) not in allowed:
+        expected = f"({n + 1}, {n + 1}) nodes" + (f" or ({n}, {n}) cells" if cells else "")
+        raise InputError(
+            f"{name}: expected values on {expected}, got {tuple(values.shape)}: is it for another grid?"
+        )
+    return checks.finite(checks.physics(values), name)
+
+
+def _one_each(
+    value: Value, shape: tuple[int, ...], device: torch.device, name: str
+) -> Float64[Tensor, "batch"]:
+    """A positive number for every sample."""
+    tensor = torch.as_tensor(value, dtype=torch.float64, device=device)
+    checks.positive(tensor.detach(), name)
+    return tensor.expand(shape).reshape(-1)

@@ -1,0 +1,162 @@
+"""Any conductivity: elements on the grid, fitted to sharp interfaces, and conjugate gradients."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward.base import Currents, Data, Solver, check_currents
+from eitlens.forward.grid import pcg
+from eitlens.forward.grid.adjoint import correction, restrict
+from eitlens.forward.grid.bodies import Body, Conductivity, as_body
+from eitlens.forward.grid.laplacian import laplacian
+from eitlens.forward.grid.pcg import Stopping
+from eitlens.forward.grid.system import System, assemble
+from eitlens.memory import chunk_size
+
+Potentials = Float64[Tensor, "*batch currents nx ny"]
+
+# Fields a current and a sample need at the same time: solution, work space and temporaries, from above.
+_FIELDS_A_CURRENT, _FIELDS_A_SAMPLE = 14, 40
+
+
+class _Problem(NamedTuple):
+    """Part of a batch, with conductivity 1 outside; the results are then divided by `outside`."""
+
+    system: System
+    uniform: Float64[Tensor, "batch currents nodes nodes"]
+    outside: Float64[Tensor, "batch"]
+
+
+@dataclass(frozen=True)
+class GridSolver(Solver):
+    """f - f0 for any conductivity on the grid of the square, to second order.
+
+    Discretisation. Cells of one conductivity have the nine-point element of `laplacian`; cells cut by the
+    interface of a phantom or level set have two triangles of linear elements, split along the interface, with
+    one kink unknown for each cut edge (`fitting`). The load is h g at the boundary nodes (trapezoid rule), the
+    data are the nodal values of u. The matrix is symmetric and linear in the conductivities, hence Λ is
+    symmetric, kills constants and decreases as they grow, all exactly. The solution for the uniform body is
+    split off, so that f - f0 keeps its relative accuracy for small inclusions and is zero without any.
+
+    Solution. The kinks are eliminated exactly (`chain`). Conjugate gradients preconditioned by the uniform
+    body (`pcg`) reduce the residual of f - f0 by `tolerance`: to 1e-6 in about 19 steps at contrast 10 and
+    55 at contrast 100, on any grid. The boundary data are then within about 3e-7 of the discrete solution,
+    which itself is 1e-4 (contrast 10) to 1e-3 (0.01) off at n = 200 for the paper's ellipses. Batches of any
+    size, and any number of currents, are worked off in chunks that fit the memory.
+
+    Caveats: features thinner than a cell are lost; tips of curvature radius below a cell are blunted.
+    Differentiable (once) in the currents, a Field and a LevelSet, by one adjoint solve.
+    """
+
+    domain: Square
+    tolerance: float = 1e-6
+    max_steps: int = 1000
+    order: ClassVar[float] = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < 1 or self.max_steps < 1:
+            given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
+            raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")
+
+    def difference(self, conductivity: Conductivity, currents: Currents) -> Data:
+        """The difference f - f0: (L, 4n) for one conductivity, (B, L, 4n) for a batch of them."""
+        return self._solve(conductivity, currents, lambda uniform, change: self._trace(change))
+
+    def trace(self, conductivity: Conductivity, currents: Currents) -> Data:
+        """The potential f = u on the boundary, with mean zero."""
+        return self._solve(conductivity, currents, lambda uniform, change: self._trace(uniform + change))
+
+    def potential(self, conductivity: Conductivity, currents: Currents) -> Potentials:
+        """The potential u at the nodes, (L, n+1, n+1) or (B, L, n+1, n+1); its trace has mean zero."""
+
+        def whole(uniform: Tensor, change: Tensor) -> Tensor:
+            u = uniform + change
+            return u - self.domain.trace(u).mean(-1)[..., None, None]
+
+        return self._solve(conductivity, currents, whole)
+
+    def background(self, currents: Currents, outside: float | Float64[Tensor, "batch"] = 1.0) -> Data:
+        """The potential f0 of the uniform body on this grid: what `trace` gives without inclusions.
+
+        Of fourth order in h, as the nine-point stencil and the trapezoid rule both are.
+        """
+        f0 = self._trace(self._uniform(check_currents(self.domain, currents)))
+        sigma = torch.as_tensor(outside, dtype=torch.float64, device=f0.device)
+        return f0 / (sigma if sigma.ndim == 0 else sigma[:, None, None])
+
+    def steps(self, conductivity: Conductivity, currents: Currents) -> Int64[Tensor, "*batch currents"]:
+        """How many steps of conjugate gradients each current takes."""
+        a0 = laplacian(self.domain.n, currents.device)
+
+        def count(problem: _Problem) -> Tensor:
+            start = restrict(problem.system, problem.uniform)
+            return pcg.solve(problem.system, a0, start, self._stopping).steps
+
+        return self._in_parts(conductivity, currents, count)
+
+    @property
+    def _stopping(self) -> Stopping:
+        return Stopping(self.tolerance, self.max_steps)
+
+    def _trace(self, field: Potentials) -> Data:
+        values = self.domain.trace(field)
+        return values - values.mean(-1, keepdim=True)
+
+    def _uniform(self, g: Currents) -> Potentials:
+        """The potential u0 for conductivity 1: A0 u0 = h g at the boundary nodes."""
+        size = self.domain.n + 1
+        load = g.new_zeros(*g.shape[:-1], size**2)
+        load = load.index_copy(-1, self.domain.loop(g.device), self.domain.boundary_weight * g)
+        return laplacian(self.domain.n, g.device).solve(load.view(*g.shape[:-1], size, size))
+
+    def _solve(
+        self, conductivity: Conductivity, currents: Currents, read: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        """What `read` makes of u0 and of u - u0."""
+        a0 = laplacian(self.domain.n, currents.device)
+
+        def solve(problem: _Problem) -> Tensor:
+            change = correction(problem.system, a0, problem.uniform, self._stopping)
+            result = read(problem.uniform, change)
+            return result / problem.outside.view(-1, *[1] * (result.ndim - 1))
+
+        return self._in_parts(conductivity, currents, solve)
+
+    def _in_parts(
+        self, conductivity: Conductivity, currents: Currents, solve: Callable[[_Problem], Tensor]
+    ) -> Tensor:
+        """Solve for some currents and some samples at a time, and put the results together."""
+        g = check_currents(self.domain, currents)
+        body, shape = as_body(self.domain, conductivity, g.device)
+        g = _for_each(g, shape, len(body.outside))
+        field = 8 * (self.domain.n + 1) ** 2
+        groups = g.split(chunk_size(_FIELDS_A_CURRENT * field, g.device), dim=1)
+        parts = [torch.cat([solve(p) for p in self._problems(body, group, field)]) for group in groups]
+        result = torch.cat(parts, 1)
+        return result.view(*shape, *result.shape[1:])
+
+    def _problems(
+        self, body: Body, g: Float64[Tensor, "batch currents boundary"], field: int
+    ) -> Iterator[_Problem]:
+        size = chunk_size((_FIELDS_A_CURRENT * g.shape[1] + _FIELDS_A_SAMPLE) * field, g.device)
+        for start in range(0, len(g), size):
+            some = body.part(slice(start, start + size))
+            system, load = assemble(*some.elements(self.domain)), g[start : start + size]
+            # Currents common to all samples are a view of one of them: solve for these once.
+            uniform = self._uniform(load[:1] if load.stride(0) == 0 else load)
+            yield _Problem(system, uniform.expand(len(load), -1, -1, -1), some.outside)
+
+
+def _for_each(g: Currents, shape: tuple[int, ...], count: int) -> Float64[Tensor, "batch currents boundary"]:
+    """The currents of each sample of a batch of this shape."""
+    if g.ndim < 2 or (g.ndim > 2 and tuple(g.shape[:-2]) != shape):
+        batch = "".join(f"{size}, " for size in shape)
+        expected = f"(L, {g.shape[-1]})" + (f" or ({batch}L, {g.shape[-1]})" if shape else "")
+        raise InputError(f"currents: expected {expected} for this batch, got {tuple(g.shape)}")
+    return g.expand(count, -1, -1) if g.ndim == 2 else g.reshape(count, *g.shape[-2:])

@@ -1,0 +1,147 @@
+"""The two local operations that a GPU's libraries do slowly, as operators of our own with their derivatives.
+
+`depthwise` is a 3 × 3 stencil a channel and `interpolate` the bilinear change of grid, both on images
+(B, C, H, W) whose channels are innermost in memory. Left to a compiler, the first evaluates whatever stands
+before it nine times and the second keeps its intermediate results in float32; as kernels each reads and
+writes its image once. On other devices, and for a few channels, the plain PyTorch forms in `layers` and
+`resize` are used.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+_WIDTH = 16
+"""Channels come in blocks of this size at least."""
+
+
+def usable(x: Tensor) -> bool:
+    """Whether the kernels apply to this image."""
+    return (
+        x.is_cuda and x.shape[1] % _WIDTH == 0 and x.dtype in (torch.bfloat16, torch.float16, torch.float32)
+    )
+
+
+def depthwise(x: Tensor, weight: Tensor) -> Tensor:
+    """Each channel of x (B, C, H, W) with its own stencil, weight (C, 1, 3, 3), zero outside."""
+    taps = weight.permute(2, 3, 1, 0).reshape(9, -1).contiguous()
+    return _image(torch.ops.eitlens.stencil(_rows(x), taps))
+
+
+def interpolate(x: Tensor, size: int) -> Tensor:
+    """The bilinear interpolant of x (B, C, n, n) on size × size nodes with the same corners."""
+    return _image(torch.ops.eitlens.interpolate(_rows(x), size))
+
+
+def _rows(x: Tensor) -> Tensor:
+    return x.permute(0, 2, 3, 1).contiguous()
+
+
+def _image(rows: Tensor) -> Tensor:
+    return rows.permute(0, 3, 1, 2)
+
+
+def _blocks(width: int, channels: int, values: int = 2048) -> tuple[int, int]:
+    """Columns and channels of a program: `values` in all, with 64 channels innermost where there are as many."""
+    across = min(64, channels & -channels)
+    return min(values // across, 1 << math.ceil(math.log2(width))), across
+
+
+@torch.library.custom_op("eitlens::stencil", mutates_args=(), device_types="cuda")
+def _stencil(x: Tensor, taps: Tensor) -> Tensor:
+    from eitlens.models import triton_kernels
+
+    batch, height, width, channels = x.shape
+    y = torch.empty_like(x)
+    columns, across = _blocks(width, channels, 1024)
+    strips = -(-height // 4)
+    grid = (batch * strips, -(-width // columns), channels // across)
+    triton_kernels.stencil[grid](x, taps, y, height, width, channels, strips, columns, across)
+    return y
+
+
+@_stencil.register_fake
+def _(x: Tensor, taps: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("eitlens::stencil_gradient", mutates_args=(), device_types="cuda")
+def _stencil_gradient(x: Tensor, g: Tensor) -> Tensor:
+    from eitlens.models import triton_kernels
+
+    batch, height, width, channels = x.shape
+    columns, across = _blocks(width, channels)
+    each = max(1, batch * height * (channels // across) // 2048)
+    parts = -(-batch * height // each)
+    partial = x.new_empty(parts, 9, channels, dtype=torch.float32)
+    triton_kernels.stencil_gradient[(parts, channels // across)](
+        x, g, partial, batch * height, height, width, channels, each, columns, across
+    )
+    return partial.sum(0)
+
+
+@_stencil_gradient.register_fake
+def _(x: Tensor, g: Tensor) -> Tensor:
+    return x.new_empty(9, x.shape[-1], dtype=torch.float32)
+
+
+@torch.library.custom_op("eitlens::interpolate", mutates_args=(), device_types="cuda")
+def _interpolate(x: Tensor, size: int) -> Tensor:
+    from eitlens.models import triton_kernels
+
+    batch, n, _, channels = x.shape
+    y = x.new_empty(batch, size, size, channels)
+    columns, across = _blocks(size, channels)
+    grid = (batch * size, -(-size // columns), channels // across)
+    triton_kernels.interpolation[grid](x, y, n, size, channels, (n - 1) / (size - 1), columns, across)
+    return y
+
+
+@_interpolate.register_fake
+def _(x: Tensor, size: int) -> Tensor:
+    return x.new_empty(x.shape[0], size, size, x.shape[-1])
+
+
+@torch.library.custom_op("eitlens::interpolate_adjoint", mutates_args=(), device_types="cuda")
+def _interpolate_adjoint(g: Tensor, n: int) -> Tensor:
+    from eitlens.models import triton_kernels
+
+    batch, size, _, channels = g.shape
+    x = g.new_empty(batch, n, n, channels)
+    columns, across = _blocks(n, channels)
+    grid = (batch * n, -(-n // columns), channels // across)
+    taps = math.ceil(2 * (size - 1) / (n - 1)) + 1
+    triton_kernels.interpolation_adjoint[grid](
+        g, x, n, size, channels, (n - 1) / (size - 1), taps, columns, across
+    )
+    return x
+
+
+@_interpolate_adjoint.register_fake
+def _(g: Tensor, n: int) -> Tensor:
+    return g.new_empty(g.shape[0], n, n, g.shape[-1])
+
+
+def _keep_stencil(
+    ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, Tensor], output: Tensor
+) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _stencil_backward(ctx: torch.autograd.function.FunctionCtx, g: Tensor) -> tuple[Tensor, Tensor]:
+    x, taps = ctx.saved_tensors  # type: ignore[attr-defined]
+    g = g.contiguous()
+    return torch.ops.eitlens.stencil(g, taps.flip(0)), torch.ops.eitlens.stencil_gradient(x, g).to(taps.dtype)
+
+
+def _keep_size(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, int], output: Tensor) -> None:
+    ctx.size = inputs[0].shape[1]  # type: ignore[attr-defined]
+
+
+def _interpolate_backward(ctx: torch.autograd.function.FunctionCtx, g: Tensor) -> tuple[Tensor, None]:
+    return torch.ops.eitlens.interpolate_adjoint(g.contiguous(), ctx.size), None  # type: ignore[attr-defined]
+
+
+_stencil.register_autograd(_stencil_backward, setup_context=_keep_stencil)
+_interpolate.register_autograd(_interpolate_backward, setup_context=_keep_size)

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+import typer
+from torch._subclasses.fake_tensor import FakeTensorMode
+from typer.testing import CliRunner
+
+from eitlens.cli.models import models
+from eitlens.evaluate import costs, measure
+from eitlens.evaluate.costs import activation_bytes, operations
+from eitlens.models import create
+
+# 10⁹ operations of a forward pass at 201 × 201 by the published code: convolutions and matrix products, no
+# Fourier transforms. The multiwavelet's modes are complex there: a product counts as 2 operations, not 8.
+PUBLISHED = {
+    "unet": 18.379,
+    "unet-big": 24.084,
+    "hybrid-ut": 9.588,
+    "fno": 1.94,
+    "fno-big": 4.15,
+    "mwo": 4.78 + 0.0765,
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_operations_are_those_of_the_published_networks(name: str) -> None:
+    assert measure(name, timed=False).gflops == pytest.approx(PUBLISHED[name], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "evaluation", "gflops"),
+    [
+        ("uit", "explicit", 42.472),
+        ("uit", "reassociated", 23.681),
+        ("uit-l3", "explicit", 42.59),
+        ("uit-softmax", "softmax", 42.47),
+        ("cross-ut", "softmax", 42.460),
+    ],
+)
+def test_operations_in_the_published_order(name: str, evaluation: str, gflops: float) -> None:
+    with FakeTensorMode():
+        total, transforms = operations(create(name, faithful=True, evaluation=evaluation), 201)
+    assert total / 1e9 == pytest.approx(gflops, rel=0.01)
+    assert transforms == 0
+
+
+def test_our_order_costs_less_in_operations_and_memory() -> None:
+    with FakeTensorMode():
+        ours, published = create("uit"), create("uit", faithful=True)
+        assert operations(ours, 201)[0] < 0.95 * operations(published, 201)[0]
+        assert activation_bytes(ours, 201) < 0.35 * activation_bytes(published, 201)
+
+
+def test_activations_of_the_unet() -> None:
+    assert measure("unet", timed=False).activation_mib == pytest.approx(78, rel=0.05)
+
+
+def test_speed_is_measured() -> None:
+    (cost,) = costs(["uit-small"], n=33)
+    assert cost.images_per_second is not None
+    assert cost.images_per_second > 0
+
+
+def test_command_prints_a_table_and_json() -> None:
+    app = typer.Typer()
+    app.command()(models)
+    table = CliRunner().invoke(app, ["unet", "fno", "--no-time"], env={"COLUMNS": "200"})
+    assert table.exit_code == 0
+    assert "7,700,161" in table.output
+    listed = CliRunner().invoke(app, ["unet", "--no-time", "--json"])
+    (cost,) = json.loads(listed.output)
+    assert cost["parameters"] == 7_700_161
+    assert cost["published"]["gflops"] == 140.6
