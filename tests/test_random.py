@@ -1,5 +1,6 @@
 """Random numbers as a pure function of (seed, index, draw)."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -103,3 +104,23 @@ def test_seeds_streams_samples_and_draws_are_uncorrelated() -> None:
     ]
     for other in others:
         assert abs(float(torch.corrcoef(torch.stack([first, other]))[0, 1])) < 0.02
+
+
+def test_turns_are_the_same_arithmetic_everywhere():
+    """One number at a time in plain Python floats, which round as IEEE 754 says, gives the same bits."""
+
+    def plain(u: float) -> tuple[float, float]:
+        octant = round(8 * u)
+        x = (u - octant / 8) * (2 * math.pi)
+        cos = sin = 0.0
+        for k in range(9, -1, -1):
+            cos = cos * (x * x) + (-1) ** k / math.factorial(2 * k)
+            sin = sin * (x * x) + (-1) ** k / math.factorial(2 * k + 1)
+        half = math.sqrt(0.5)
+        table = [1, half, 0, -half, -1, -half, 0, half]
+        c, s = table[octant % 8], table[(octant - 2) % 8]
+        return c * cos - s * (sin * x), s * cos + c * (sin * x)
+
+    u = random.uniform(3, torch.arange(400), 3).flatten()
+    got = torch.stack(random.turn(u), -1).tolist()
+    assert [tuple(pair) for pair in got] == [plain(value) for value in u.tolist()]

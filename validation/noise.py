@@ -20,7 +20,9 @@ def change(square: Square, clean: Tensor, tau: float) -> Tensor:
     """|φ - φ_τ| / |φ| for each sample and current."""
     phi = harmonic_extension(square, clean)
     noisy = harmonic_extension(square, add_noise(clean, tau, seed=3))
-    ratio: Tensor = torch.linalg.vector_norm(phi - noisy, dim=(-2, -1)) / torch.linalg.vector_norm(phi, dim=(-2, -1))
+    ratio: Tensor = torch.linalg.vector_norm(phi - noisy, dim=(-2, -1)) / torch.linalg.vector_norm(
+        phi, dim=(-2, -1)
+    )
     return ratio
 
 

@@ -10,7 +10,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _CPU_BUDGET = 2 * 2**30
-_CUDA_BUDGET, _CUDA_FRACTION = 12 * 2**30, 0.5
+_CUDA_BUDGET, _CUDA_FRACTION = 8 * 2**30, 0.5
 
 
 def cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -29,7 +29,7 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def chunk_size(bytes_per_sample: int, device: torch.device) -> int:
-    """How many samples fit the budget: 2 GiB on a CPU, 12 GiB or half of what is free on a GPU."""
+    """How many samples fit the budget: 2 GiB on a CPU, 8 GiB or half of what is free on a GPU."""
     budget = _CPU_BUDGET
     if device.type == "cuda":
         budget = min(_CUDA_BUDGET, int(_CUDA_FRACTION * torch.cuda.mem_get_info(device)[0]))

@@ -6,18 +6,20 @@ import typer
 from typer.core import TyperGroup
 
 from eitlens import __version__
+from eitlens.cli.check import check
 from eitlens.cli.demo import demo
+from eitlens.cli.generate import generate
 from eitlens.cli.models import models
-from eitlens.errors import InputError
+from eitlens.errors import ConvergenceError, InputError
 
 
 class _Commands(TyperGroup):
-    """Turns the library's `InputError` into one line on the terminal."""
+    """Turns the library's errors into one line on the terminal."""
 
     def invoke(self, ctx: Any) -> object:
         try:
             return super().invoke(ctx)
-        except InputError as error:
+        except (ConvergenceError, InputError) as error:
             typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
             raise typer.Exit(2) from None
 
@@ -45,5 +47,7 @@ def _options(
     """See inside a body from measurements on its boundary."""
 
 
+app.command()(check)
 app.command()(demo)
+app.command()(generate)
 app.command()(models)

@@ -82,15 +82,10 @@ class Ellipse(Shape):
     @staticmethod
     def bounds(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
         """The half-width along x is √(a² cos² + b² sin²), along y √(a² sin² + b² cos²)."""
-        half = Ellipse.half_widths(parameters)
-        return torch.cat([parameters[..., :2] - half, parameters[..., :2] + half], -1)
-
-    @staticmethod
-    def half_widths(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 2"]:
-        """Half-widths of the bounding box along x and y; they do not depend on the centre."""
         a, b, angle = parameters[..., 2:].unbind(-1)
         cos, sin = torch.cos(angle), torch.sin(angle)
-        return torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
+        half = torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
+        return torch.cat([parameters[..., :2] - half, parameters[..., :2] + half], -1)
 
     @staticmethod
     def area(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:

@@ -72,9 +72,13 @@ class EllipseSampler(Sampler):
         numbers = random.uniform(self.seed, index, 5 * self.count, stream=attempt)
         u = torch.unflatten(numbers, -1, (self.count, 5))
         a, b = _between(self.short, u[..., 2]), _between(self.long, u[..., 3])
-        shape = torch.stack([a, b, 2 * torch.pi * u[..., 4]], -1)
-        room = self.extent - Ellipse.half_widths(torch.cat([u[..., :2], shape], -1))
-        return torch.cat([room * (2 * u[..., :2] - 1), shape], -1)
+        cos, sin = random.turn(u[..., 4])
+        half_x, half_y = (
+            ((a * cos).square() + (b * sin).square()).sqrt(),
+            ((a * sin).square() + (b * cos).square()).sqrt(),
+        )
+        room = self.extent - torch.stack([half_x, half_y], -1)
+        return torch.cat([room * (2 * u[..., :2] - 1), torch.stack([a, b, 2 * torch.pi * u[..., 4]], -1)], -1)
 
     def apart(self, rows: Float64[Tensor, "*batch slots 5"]) -> Bool[Tensor, "*batch"]:
         """Whether no two ellipses come nearer than the gap."""
@@ -117,9 +121,9 @@ class PolygonSampler(Sampler):
         u = torch.unflatten(numbers, -1, (self.count, each))
         sector = torch.arange(self.corners, device=index.device)
         # A jitter of half a sector keeps every angle between neighbours below π, for a triangle too.
-        turn = (sector + 0.5 * u[..., : self.corners] + u[..., -1:]) * (2 * torch.pi / self.corners)
+        cos, sin = random.turn(((sector + 0.5 * u[..., : self.corners] + u[..., -1:]) / self.corners) % 1)
         length = _between(self.radius, u[..., self.corners : 2 * self.corners])
-        arm = torch.stack([length * torch.cos(turn), length * torch.sin(turn)], -1)
+        arm = torch.stack([length * cos, length * sin], -1)
         low, high = -self.extent - arm.amin(-2), self.extent - arm.amax(-2)
         center = low + (high - low) * u[..., -3:-1]
         return (center[..., None, :] + arm).flatten(-2)

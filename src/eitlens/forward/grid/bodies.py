@@ -1,7 +1,7 @@
 """What the grid solver can be given, and the elements it becomes on the grid."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from jaxtyping import Float64
@@ -48,30 +48,28 @@ class LevelSet:
 Conductivity = Phantoms | Float64[Tensor, "*batch nx ny"] | Field | LevelSet
 
 
-class Body(Protocol):
+class Body(ABC):
     """A batch of conductivities."""
 
-    @property
-    def outside(self) -> Float64[Tensor, "batch"]:
-        """The conductivity of the body without inclusions."""
+    outside: Float64[Tensor, "batch"]
+    """The conductivity of the body without inclusions."""
 
+    @abstractmethod
     def part(self, rows: slice) -> "Body":
         """Some samples of the batch."""
 
+    @abstractmethod
     def elements(self, square: Square) -> tuple[Cells, Kinks]:
         """The elements on the grid, relative to the conductivity outside."""
 
 
 @dataclass(frozen=True)
-class _PhantomBody:
+class _PhantomBody(Body):
     batch: PhantomBatch
-
-    @property
-    def outside(self) -> Float64[Tensor, "batch"]:
-        return self.batch.outside
+    outside: Float64[Tensor, "batch"]
 
     def part(self, rows: slice) -> "_PhantomBody":
-        return _PhantomBody(self.batch[rows])
+        return _PhantomBody(self.batch[rows], self.outside[rows])
 
     def elements(self, square: Square) -> tuple[Cells, Kinks]:
         sigma = nodal_conductivity(square, self.batch)
@@ -96,7 +94,7 @@ class _PhantomBody:
 
 
 @dataclass(frozen=True)
-class _FieldBody:
+class _FieldBody(Body):
     values: Float64[Tensor, "batch nx ny"]
     outside: Float64[Tensor, "batch"]
 
@@ -111,7 +109,7 @@ class _FieldBody:
 
 
 @dataclass(frozen=True)
-class _LevelSetBody:
+class _LevelSetBody(Body):
     values: Float64[Tensor, "batch nx ny"]
     inside: Float64[Tensor, "batch"]
     outside: Float64[Tensor, "batch"]
@@ -122,7 +120,7 @@ class _LevelSetBody:
     def elements(self, square: Square) -> tuple[Cells, Kinks]:
         within = self.values < 0
         sigma = torch.where(within, (self.inside / self.outside)[:, None, None], 1.0)
-        return fit(1.0 + within, sigma, self._interpolation)
+        return fit(within.to(torch.float64) + 1, sigma, self._interpolation)
 
     def _interpolation(self, u: EdgeIndex, v: EdgeIndex) -> EdgeValue:
         values = self.values.flatten(1)
@@ -148,7 +146,7 @@ def as_body(square: Square, conductivity: Conductivity, device: torch.device) ->
         return _LevelSetBody(values.reshape(-1, *values.shape[-2:]), inside, outside), shape
     batch = as_batch(conductivity, device)
     check_inside(square, batch)
-    return _PhantomBody(batch), () if isinstance(conductivity, Phantom) else (len(batch),)
+    return _PhantomBody(batch, batch.outside), () if isinstance(conductivity, Phantom) else (len(batch),)
 
 
 def _grid_values(square: Square, values: Tensor, name: str, cells: bool) -> Float64[Tensor, "*batch nx ny"]:

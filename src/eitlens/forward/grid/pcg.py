@@ -126,6 +126,6 @@ def _failure(state: _State, stopping: Stopping) -> str:
     worst = float((state.energy / state.goal).max().sqrt()) * stopping.tolerance
     stuck = int(state.live().sum())
     return (
-        f"no convergence for {stuck} of {state.energy.numel()} potentials: relative residual {worst:.2g} after "
+        f"no convergence for {stuck} of {state.energy.numel()} potentials: residual {worst:.2g} after "
         f"{stopping.max_steps} steps, expected {stopping.tolerance:g}: allow more steps or a larger tolerance"
     )

@@ -39,8 +39,8 @@ class GridSolver(Solver):
 
     Discretisation. Cells of one conductivity have the nine-point element of `laplacian`; cells cut by the
     interface of a phantom or level set have two triangles of linear elements, split along the interface, with
-    one kink unknown for each cut edge (`fitting`). The load is h g at the boundary nodes (trapezoid rule), the
-    data are the nodal values of u. The matrix is symmetric and linear in the conductivities, hence Λ is
+    one kink unknown for each cut edge (`fitting`). The load is h g at boundary nodes (trapezoid rule), the
+    data are nodal values of u. The matrix is symmetric and linear in the conductivities, hence Λ is
     symmetric, kills constants and decreases as they grow, all exactly. The solution for the uniform body is
     split off, so that f - f0 keeps its relative accuracy for small inclusions and is zero without any.
 
@@ -132,11 +132,13 @@ class GridSolver(Solver):
         self, conductivity: Conductivity, currents: Currents, solve: Callable[[_Problem], Tensor]
     ) -> Tensor:
         """Solve for some currents and some samples at a time, and put the results together."""
-        g = check_currents(self.domain, currents)
-        body, shape = as_body(self.domain, conductivity, g.device)
-        g = _for_each(g, shape, len(body.outside))
+        body, shape = as_body(self.domain, conductivity, currents.device)
+        count = len(body.outside)
+        g = check_currents(self.domain, currents, count)
+        g = g.expand(count, -1, -1) if g.ndim == 2 else g
         field = 8 * (self.domain.n + 1) ** 2
-        groups = g.split(chunk_size(_FIELDS_A_CURRENT * field, g.device), dim=1)
+        size = chunk_size(_FIELDS_A_CURRENT * field, g.device)
+        groups = [g[:, start : start + size] for start in range(0, g.shape[1], size)]
         parts = [torch.cat([solve(p) for p in self._problems(body, group, field)]) for group in groups]
         result = torch.cat(parts, 1)
         return result.view(*shape, *result.shape[1:])
@@ -152,11 +154,3 @@ class GridSolver(Solver):
             uniform = self._uniform(load[:1] if load.stride(0) == 0 else load)
             yield _Problem(system, uniform.expand(len(load), -1, -1, -1), some.outside)
 
-
-def _for_each(g: Currents, shape: tuple[int, ...], count: int) -> Float64[Tensor, "batch currents boundary"]:
-    """The currents of each sample of a batch of this shape."""
-    if g.ndim < 2 or (g.ndim > 2 and tuple(g.shape[:-2]) != shape):
-        batch = "".join(f"{size}, " for size in shape)
-        expected = f"(L, {g.shape[-1]})" + (f" or ({batch}L, {g.shape[-1]})" if shape else "")
-        raise InputError(f"currents: expected {expected} for this batch, got {tuple(g.shape)}")
-    return g.expand(count, -1, -1) if g.ndim == 2 else g.reshape(count, *g.shape[-2:])

@@ -162,7 +162,7 @@ def _transpose(
     coupling: Float64[Tensor, "batch 4 kinks"],
     band: int,
 ) -> tuple[Int64[Tensor, "batch width band"], Float64[Tensor, "batch width band"]]:
-    """Bᵀ by rows: the kinks that each of the first `band` unknowns meets and the entries there, then zeros."""
+    """Bᵀ by rows: the kinks that each of the first `band` unknowns meets and the entries, then zeros."""
     if not band:
         return vertices.new_zeros(len(used), 0, 0), coupling.new_zeros(len(used), 0, 0)
     node, entry = torch.where(used[:, None], vertices, band).flatten(1).sort(dim=1, stable=True)

@@ -49,7 +49,7 @@ class _Gram(NamedTuple):
 def entries(
     f: Value, g: Value, sigma_a: Value, sigma_b: Value, right: tuple[Flag, Flag, Flag], first: Flag
 ) -> Entries:
-    """Entries of the kink on ab; `right` marks the right angle of a, b, c, and `first` that f counts as >= g."""
+    """Entries of the kink on ab; `right` marks the right angle of a, b, c, `first` that f counts as >= g."""
     gram = _gram(right)
     far, near = _far_kink(f, g, sigma_a, sigma_b, gram), _near_kink(f, g, sigma_a, sigma_b, gram)
     return Entries(*(torch.where(first, x, y) for x, y in zip(far, near, strict=True)))

@@ -1,0 +1,54 @@
+"""From one number a sample to what is said of a test set: mean, median, and how sure the mean is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens import random
+from eitlens.errors import InputError
+
+DRAWS = 1000
+LEVEL = 0.95
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A metric over a test set; `low` … `high` is the 95 % bootstrap interval of the mean."""
+
+    mean: float
+    median: float
+    low: float
+    high: float
+
+
+def summarise(values: Float64[Tensor, "samples"], seed: int = 0, draws: int = DRAWS) -> Summary:
+    """Mean, median and percentile bootstrap interval: the middle 95 % of the means of redrawn test sets.
+
+    The interval says how much another test set of this size would change the mean; it says nothing about
+    another training run.
+    """
+    values = values.cpu()
+    low, high = interval(lambda rows: values[rows].mean(1), len(values), seed, draws)
+    return Summary(float(values.mean()), float(values.median()), low, high)
+
+
+def interval(
+    statistic: Callable[[Tensor], Tensor], count: int, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
+) -> tuple[float, float]:
+    """The middle `level` of a statistic over test sets redrawn with replacement."""
+    if count < 1:
+        raise InputError("statistics: no samples: is the test set empty?")
+    chunks = torch.split(torch.arange(draws), max(1, _CHUNK // count))
+    values = torch.cat([statistic(redrawn(seed, chunk, count)) for chunk in chunks])
+    ends = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=values.dtype)
+    low, high = torch.quantile(values, ends).tolist()
+    return low, high
+
+
+def redrawn(seed: int, draws: Int64[Tensor, "draws"], count: int) -> Int64[Tensor, "draws {count}"]:
+    """`count` samples with replacement, for each draw: the same on every machine."""
+    return (random.uniform(seed, draws, count) * count).long()
