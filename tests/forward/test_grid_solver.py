@@ -111,15 +111,16 @@ def test_against_the_boundary_integral_solver(contrast: float, bound: float, ord
 
 
 def test_the_background_is_of_fourth_order() -> None:
-    sizes, errors = [16, 32, 64], []
+    """For u = cosh kx cos k(y+1), k = π, whose currents have no slope at the corners."""
+    k, sizes, errors = math.pi, [8, 16, 32], []
     for n in sizes:
         square = Square(n)
-        g = currents.cosine(square, 3)
-        errors.append(
-            relative(GridSolver(square).background(g), BoundaryIntegralSolver(square).background(g))
-        )
-    assert slope(sizes, errors) > 3.5
-    assert errors[-1] < 1e-6
+        x, y = square.boundary().unbind(-1)
+        u = torch.cosh(k * x) * torch.cos(k * (y + 1))
+        g = neumann(square, lambda x, y: (k * torch.sinh(k * x) * torch.cos(k * (y + 1)), 0 * y))
+        errors.append(relative(GridSolver(square).background(g)[0], u - u.mean()))
+    assert slope(sizes, errors) > 3.8
+    assert errors[-1] < 1e-4
 
 
 @pytest.mark.parametrize(("contrast", "most"), [(10.0, 40), (0.1, 40), (100.0, 160), (0.01, 160)])
@@ -144,29 +145,28 @@ def test_the_map_is_symmetric_and_kills_constants() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10**6), st.floats(-2, 2), st.booleans())
-def test_reciprocity_and_sign_for_any_phantom(index: int, exponent: float, corners: bool) -> None:
+@given(st.integers(0, 10**6), st.floats(0.1, 2), st.booleans(), st.booleans())
+def test_reciprocity_and_sign_for_any_phantom(index: int, power: float, up: bool, corners: bool) -> None:
     """(g₁, f₂) = (f₁, g₂), and a better conductor lowers every (g, f); overlaps and polygons included."""
     sampler = PolygonSampler(seed=5) if corners else EllipseSampler(seed=5)
-    batch = sampler.batch(index, index + 1).with_conductivity(10**exponent, 1.0)
+    batch = sampler.batch(index, index + 1).with_conductivity(10**power if up else 10**-power, 1.0)
     f = SOLVER.difference(batch, CURRENTS)[0]
-    power = f @ CURRENTS.T
-    assert (power - power.T).abs().max() <= 1e-11 * power.abs().max()
-    sign = -1 if exponent > 0 else 1
-    assert (torch.linalg.eigvalsh(sign * (power + power.T) / 2) >= -1e-12).all()
+    form = f @ CURRENTS.T
+    assert (form - form.T).abs().max() <= 1e-11 * form.abs().max()
+    assert torch.linalg.eigvalsh((form + form.T) / (-2 if up else 2))[0] > 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_more_conductivity_never_raises_the_potential(seed: int, at_nodes: bool) -> None:
     """Λ decreases as σ increases, for any field however rough."""
     generator = torch.Generator().manual_seed(seed)
-    size = SQUARE.n + at_nodes
-    low = torch.exp(3 * torch.randn(size, size, dtype=torch.float64, generator=generator))
+    square = Square(12)
+    size, g = square.n + at_nodes, currents.trigonometric(square, 4)
+    low = torch.exp(torch.randn(size, size, dtype=torch.float64, generator=generator))
     high = low * (1 + torch.rand(size, size, dtype=torch.float64, generator=generator))
-    solver = GridSolver(SQUARE, tolerance=1e-9, max_steps=5000)
-    drop = solver.trace(torch.stack([low, high]), CURRENTS) @ CURRENTS.T
-    assert torch.linalg.eigvalsh(drop[0] - drop[1])[0] > -1e-8 * drop.abs().max()
+    form = GridSolver(square, tolerance=1e-12).trace(torch.stack([low, high]), g) @ g.T
+    assert torch.linalg.eigvalsh(form[0] - form[1])[0] > 0
 
 
 def test_nothing_inside_gives_exactly_nothing() -> None:
@@ -177,12 +177,6 @@ def test_nothing_inside_gives_exactly_nothing() -> None:
     assert not both[0].any()
     assert both[1].any()
     torch.testing.assert_close(SOLVER.trace(Phantom([]), CURRENTS), SOLVER.background(CURRENTS))
-
-
-def test_small_inclusions_keep_their_digits() -> None:
-    """The difference is linear in a small contrast: no cancellation against f0."""
-    weak, weaker = (SOLVER.difference(Phantom(SHAPES, inside=1 + e), CURRENTS) / e for e in (1e-8, 1e-10))
-    assert relative(weaker, weak) < 1e-7
 
 
 def test_scaling_the_conductivity_scales_the_potential() -> None:
@@ -205,6 +199,13 @@ def test_a_level_set_approaches_its_phantom() -> None:
         values = level_set(square, PHANTOM)
         errors.append(relative(solver.difference(LevelSet(values, 10.0), g), solver.difference(PHANTOM, g)))
     assert errors[1] < 0.35 * errors[0] < 0.01
+
+
+def test_monotone_in_the_conductivity_of_the_inclusions() -> None:
+    """Also across the background: from an insulator to a good conductor in the same shapes."""
+    values = [0.01, 0.1, 0.5, 0.9, 1.1, 2.0, 10.0, 100.0]
+    form = SOLVER.difference([Phantom(SHAPES, inside=s) for s in values], CURRENTS) @ CURRENTS.T
+    assert (torch.linalg.eigvalsh(form[:-1] - form[1:])[:, 0] > 0).all()
 
 
 def test_materials_that_meet() -> None:
@@ -240,7 +241,7 @@ def test_derivatives_by_a_field() -> None:
         def data(values: Tensor, sigma: Tensor, load: Tensor) -> Tensor:
             return solver.difference(Field(values, sigma), currents.project(load))
 
-        assert torch.autograd.gradcheck(data, (field, outside, g), atol=1e-7, rtol=1e-5)
+        assert torch.autograd.gradcheck(data, (field, outside, g), atol=1e-7, rtol=1e-5, fast_mode=True)
 
 
 def test_derivatives_where_nothing_differs_from_the_background() -> None:
@@ -259,7 +260,9 @@ def test_derivatives_by_a_level_set() -> None:
     def potential(phi: Tensor, high: Tensor, low: Tensor) -> Tensor:
         return solver.potential(LevelSet(phi, high, low), g)
 
-    assert torch.autograd.gradcheck(potential, (values, inside, outside), eps=1e-7, atol=1e-6, rtol=1e-5)
+    assert torch.autograd.gradcheck(
+        potential, (values, inside, outside), eps=1e-7, atol=1e-6, rtol=1e-5, fast_mode=True
+    )
 
 
 def test_a_sample_does_not_feel_its_companions() -> None:

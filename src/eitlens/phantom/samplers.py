@@ -18,6 +18,7 @@ from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 
 Range = tuple[float, float]
+Attempt = int | Int64[Tensor, "*#batch"]
 _ATTEMPTS, _ROUNDS = 16, 512
 
 
@@ -67,7 +68,9 @@ class EllipseSampler(Sampler):
         rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
         return _one_kind(Ellipse, rows, self.inside, self.outside)
 
-    def draw(self, index: Int64[Tensor, "*batch"], attempt: int) -> Float64[Tensor, "*batch {self.count} 5"]:
+    def draw(
+        self, index: Int64[Tensor, "*#batch"], attempt: Attempt
+    ) -> Float64[Tensor, "*batch {self.count} 5"]:
         """One draw of the configuration, not yet checked for overlaps."""
         numbers = random.uniform(self.seed, index, 5 * self.count, stream=attempt)
         u = torch.unflatten(numbers, -1, (self.count, 5))
@@ -113,7 +116,7 @@ class PolygonSampler(Sampler):
         return _one_kind(Polygon, rows, self.inside, self.outside)
 
     def draw(
-        self, index: Int64[Tensor, "*batch"], attempt: int
+        self, index: Int64[Tensor, "*#batch"], attempt: Attempt
     ) -> Float64[Tensor, "*batch {self.count} parameters"]:
         """One draw: vertex m lies in the m-th sector of equal angle, so the polygon is star-shaped."""
         each = 2 * self.corners + 3
@@ -140,8 +143,8 @@ def _draw_until_apart(sampler: EllipseSampler | PolygonSampler, index: Int64[Ten
     for block in range(_ROUNDS):
         if not len(pending):
             return rows
-        attempts = range(1 + block * _ATTEMPTS, 1 + (block + 1) * _ATTEMPTS)
-        trial = torch.stack([sampler.draw(index[pending], k) for k in attempts], 1)
+        attempts = torch.arange(1 + block * _ATTEMPTS, 1 + (block + 1) * _ATTEMPTS, device=index.device)
+        trial = sampler.draw(index[pending, None], attempts[None])
         good = sampler.apart(trial)
         first = good.to(torch.int8).argmax(1)
         done = good.any(1)

@@ -15,10 +15,12 @@ Springer 1960, chapter V.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
+from torch.nn.functional import pad
 
 from eitlens.domain import cosine
 from eitlens.memory import cached
@@ -32,6 +34,12 @@ class Laplacian:
 
     cosines: Float64[Tensor, "nodes nodes"]
     gain: Float64[Tensor, "nodes nodes"]
+
+    @cached_property
+    def aligned(self) -> "Laplacian":
+        """The same on a grid padded with zeros: a GPU multiplies matrices twice as fast when 8 divides their size."""
+        short = -len(self.gain) % 8 if self.gain.is_cuda else 0
+        return Laplacian(*(pad(matrix, (0, short, 0, short)) for matrix in (self.cosines, self.gain)))
 
     def solve(self, load: Nodal) -> Nodal:
         """The field u with A0 u = load, differentiable."""

@@ -59,9 +59,10 @@ class _Preconditioner:
     """A0⁻¹ from the unknowns to the unknowns, through the grid."""
 
     def __init__(self, laplacian: Laplacian, system: System, currents: int) -> None:
-        self.laplacian = laplacian
-        self.index = system.nodes[:, None].expand(-1, currents, -1)
-        size = laplacian.gain.shape[-1]
+        self.laplacian = laplacian.aligned
+        nodes, size = len(laplacian.gain), len(self.laplacian.gain)
+        place = system.nodes // nodes * size + system.nodes % nodes
+        self.index = place[:, None].expand(-1, currents, -1)
         self.grid = laplacian.gain.new_empty(len(system.nodes) * currents, size, size)
         self.work = torch.empty_like(self.grid)
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from eitlens.forward.grid.cells import NEIGHBOURS, Cells, neighbour_weights, touched_nodes
 from eitlens.forward.grid.chain import ChainInverse, invert, lay_out
 from eitlens.forward.grid.fitting import Kinks
+from eitlens.forward.grid.rows import product, take
 
 Unknowns = Float64[Tensor, "batch currents unknowns"]
 KinkValues = Float64[Tensor, "batch currents kinks"]
@@ -50,23 +51,15 @@ class System:
 
     def __call__(self, x: Unknowns) -> Unknowns:
         """Δ x."""
-        y = self.entries.weights[:, 0, None] * x
-        for k in range(1, 9):
-            y.addcmul_(self.entries.weights[:, k, None], _take(x, self.neighbours[:, k]))
+        y = product(self.entries.weights, self.neighbours, x)
         if self.follower.shape[1]:
-            band = self.incident.shape[2]
             kinks = self.inverse(self.at_kinks(x))
-            for k in range(self.incident.shape[1]):
-                weight = self.incident_weight[:, k, None]
-                y[..., :band].addcmul_(weight, _take(kinks, self.incident[:, k]), value=-1)
+            y[..., : self.incident.shape[2]] -= product(self.incident_weight, self.incident, kinks)
         return y
 
     def at_kinks(self, x: Unknowns) -> KinkValues:
         """B x."""
-        total = self.entries.coupling[:, 0, None] * _take(x, self.vertices[:, 0])
-        for k in range(1, 4):
-            total.addcmul_(self.entries.coupling[:, k, None], _take(x, self.vertices[:, k]))
-        return total
+        return product(self.entries.coupling, self.vertices, x)
 
     def kinks(self, x: Unknowns) -> KinkValues:
         """The values of the kinks that belong to nodal values x, -K⁻¹ B x."""
@@ -74,7 +67,7 @@ class System:
 
     def derivative(self, adjoint: Unknowns, x: Unknowns) -> Entries:
         """-∂(adjointᵀ A x)/∂entries, summed over the currents."""
-        weights = torch.stack([-(adjoint * _take(x, self.neighbours[:, k])).sum(1) for k in range(9)], 1)
+        weights = torch.stack([-(adjoint * take(x, self.neighbours[:, k])).sum(1) for k in range(9)], 1)
         kinks, adjoint_kinks = self.kinks(x), self.kinks(adjoint)
         coupling = torch.stack(
             [-_symmetric(kinks, x, adjoint_kinks, adjoint, self.vertices[:, k]) for k in range(4)], 1
@@ -94,12 +87,7 @@ class System:
 
 def _symmetric(kinks: Tensor, x: Tensor, adjoint_kinks: Tensor, adjoint: Tensor, index: Tensor) -> Tensor:
     """Derivative of a bilinear form by an entry that appears on both sides of the diagonal."""
-    return (adjoint_kinks * _take(x, index) + kinks * _take(adjoint, index)).sum(1)
-
-
-def _take(x: Float64[Tensor, "batch currents any"], index: Int64[Tensor, "batch places"]) -> Tensor:
-    """The values of x at the places given for each sample, for all currents."""
-    return x.gather(2, index[:, None].expand(-1, x.shape[1], -1))
+    return (adjoint_kinks * take(x, index) + kinks * take(adjoint, index)).sum(1)
 
 
 def assemble(cells: Cells, kinks: Kinks) -> System:

@@ -1,0 +1,112 @@
+"""A network's score over a test set: every metric's mean, median and interval, and the calibration."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eitlens.data import Noise, Samples
+from eitlens.errors import InputError
+from eitlens.evaluate import calibration, metrics
+from eitlens.evaluate.calibration import Reliability
+from eitlens.evaluate.distance import hausdorff
+from eitlens.evaluate.statistics import Summary, interval, summarise
+from eitlens.evaluate.trained import BATCH, Trained
+from eitlens.forward.base import Data
+
+Corrupt = Callable[[Data, Tensor], Data]
+SEED = 20230501
+
+
+@dataclass(frozen=True)
+class Score:
+    """Metrics by name over `samples` samples; `reliability` holds the curve behind the calibration error."""
+
+    samples: int
+    metrics: dict[str, Summary]
+    calibration: Summary
+    reliability: dict[str, list[float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+    def rows(self) -> dict[str, Summary]:
+        """Every line of a table."""
+        return self.metrics | {"calibration_error": self.calibration}
+
+
+def score(
+    trained: Trained,
+    samples: Samples,
+    tau: float = 0.0,
+    seed: int = SEED,
+    corrupt: Corrupt | None = None,
+    inside: float = metrics.INSIDE,
+    progress: Callable[[int], None] | None = None,
+) -> Score:
+    """The score on samples with the paper's noise of level τ, the same for every network and every call.
+
+    Args:
+        trained: the network.
+        samples: the test set; the first currents of it if it has more than the network reads.
+        tau: noise level.
+        seed: of the noise.
+        corrupt: another noise instead, a function of (boundary data, sample numbers).
+        inside: conductivity of the inclusions, for the errors of σ.
+        progress: told the number of samples done.
+    """
+    difference = _first_currents(trained, samples.difference)
+    noisy = corrupt or (lambda data, index: Noise((tau,)).apply(data, seed, 0, index))
+    values: dict[str, list[Tensor]] = {}
+    curves = []
+    for start in range(0, len(samples), BATCH):
+        rows = slice(start, start + BATCH)
+        part = samples[rows]
+        logits = trained(noisy(difference[rows], part.index))
+        target = part.mask.to(logits.device, torch.float32)
+        for name, value in _values(logits, target, inside).items():
+            values.setdefault(name, []).append(value.cpu())
+        curves.append(calibration.reliability(logits, target))
+        if progress is not None:
+            progress(start + len(part))
+    summaries = {name: summarise(torch.cat(parts)) for name, parts in values.items()}
+    curve = calibration.join(curves)
+    return Score(len(samples), summaries, _calibration(curve), _curve(curve))
+
+
+def _values(logits: Tensor, target: Tensor, inside: float) -> dict[str, Tensor]:
+    values = metrics.per_sample(logits, target)
+    if inside != metrics.INSIDE:
+        for name, metric in (("relative_l2", metrics.relative_l2), ("paper_l2", metrics.paper_l2)):
+            values[name] = metric(logits, target, inside)
+    return values | {"hausdorff": hausdorff(logits, target)}
+
+
+def _calibration(curve: Reliability) -> Summary:
+    """Over all nodes at once; the median is that of the samples taken one by one."""
+    single = curve.errors(torch.arange(len(curve.nodes))[:, None])
+    low, high = interval(curve.errors, len(curve.nodes), draws=200)
+    return Summary(curve.error(), float(single.median()), low, high)
+
+
+def _curve(curve: Reliability) -> dict[str, list[float]]:
+    predicted, observed, share = curve.curve()
+    filled = share > 0
+    return {
+        "predicted": predicted[filled].tolist(),
+        "observed": observed[filled].tolist(),
+        "share": share[filled].tolist(),
+    }
+
+
+def _first_currents(trained: Trained, difference: Data) -> Data:
+    wanted, nodes = trained.features.currents.count, 4 * trained.features.n
+    if difference.shape[1] < wanted or difference.shape[2] != nodes:
+        raise InputError(
+            f"test data of {difference.shape[1]} currents at {difference.shape[2]} nodes, the network reads "
+            f"{wanted} at {nodes}: use the data set it was trained for"
+        )
+    return difference[:, :wanted]

@@ -1,0 +1,192 @@
+"""Everything a training run is made of, as frozen dataclasses that go to JSON and back.
+
+Numbers that may be left out are 0 when they are. An unknown key is an error.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from eitlens.data import DataConfig, Noise
+from eitlens.data.config import at_least, choose, known_keys
+from eitlens.errors import InputError
+from eitlens.evaluate.metrics import METRICS
+from eitlens.train.losses import LOSS_NAMES, LossName
+from eitlens.train.schedule import Schedule
+
+Precision = Literal["32", "tf32", "bf16"]
+Compile = Literal["off", "default", "reduce-overhead", "max-autotune"]
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """A network by its preset; `settings` are other fields of its own configuration."""
+
+    preset: str = "uit"
+    settings: dict[str, Any] = field(default_factory=dict)
+    faithful: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.settings, dict) or "currents" in self.settings:
+            raise InputError(
+                f"network: settings must be an object without 'currents', got {self.settings!r}: the number "
+                "of currents is that of the data, or data currents=L for the first L of them"
+            )
+
+
+@dataclass(frozen=True)
+class SourceConfig:
+    """Where samples come from: a data set in a `folder`, or an endless `stream` simulated on the fly.
+
+    Attributes:
+        folder: a data set; its splits are used as they are.
+        stream: a recipe. Training sees new samples for ever; validation and test are that recipe's own splits
+            and are simulated when the run begins.
+        block, repeat: see `StreamConfig`.
+        currents: use the first so many currents; 0 for all.
+        train, validation: use the first so many samples of the split; 0 for all.
+    """
+
+    folder: str = ""
+    stream: DataConfig | None = None
+    block: int = 512
+    repeat: int = 1
+    currents: int = 0
+    train: int = 0
+    validation: int = 0
+
+    def __post_init__(self) -> None:
+        if self.folder and self.stream is not None:
+            raise InputError("data: a folder and a stream are given: choose one")
+        for name in ("block", "repeat"):
+            at_least(f"data: {name}", getattr(self, name), 1)
+        for name in ("currents", "train", "validation"):
+            at_least(f"data: {name}", getattr(self, name), 0)
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A training run.
+
+    Attributes:
+        name: for people.
+        network, data, noise: what learns from what. The noise is fresh in every epoch, and for validation the
+            same each time.
+        augment: move samples by the symmetries of the square that the currents allow.
+        gradient: `exact`, or the published code's differences, `repo`.
+        scale: divide each input channel by its root mean square over training samples.
+        loss: what is made small.
+        schedule: learning rate and β₁.
+        weight_decay: decoupled (AdamW); 0 is plain Adam.
+        clip: largest norm of the gradient; 0 for none.
+        batch: samples a step, over all processes.
+        epochs, samples, minutes: how long; exactly one of them is not 0. With `minutes` the schedule follows
+            the clock, interruptions not counted, and the run is not reproducible to the bit.
+        precision: of the network; the physics is always float64.
+        compile: mode of torch.compile.
+        average: decay of the running mean of the weights that is validated and kept; 0 for none.
+        select: the metric of validation that chooses the weights to keep.
+        validate_every: steps; 0 for each epoch of a data set, each 500 steps of a stream.
+        log_every: steps.
+        checkpoint_every: seconds.
+        seed: of initialisation, order, noise, symmetries and dropout.
+    """
+
+    name: str = "run"
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    data: SourceConfig = field(default_factory=SourceConfig)
+    noise: Noise = field(default_factory=Noise)
+    augment: bool = False
+    gradient: Literal["exact", "repo"] = "exact"
+    scale: bool = False
+    loss: LossName = "bce"
+    schedule: Schedule = field(default_factory=Schedule)
+    weight_decay: float = 0.0
+    clip: float = 0.0
+    batch: int = 10
+    epochs: float = 0.0
+    samples: int = 0
+    minutes: float = 0.0
+    precision: Precision = "32"
+    compile: Compile = "off"
+    average: float = 0.0
+    select: str = "paper_l2"
+    validate_every: int = 0
+    log_every: int = 20
+    checkpoint_every: float = 60.0
+    seed: int = 1127802
+
+    def __post_init__(self) -> None:
+        choose("loss", self.loss, LOSS_NAMES)
+        choose("precision", self.precision, get_args(Precision))
+        choose("compile", self.compile, get_args(Compile))
+        choose("select", self.select, tuple(METRICS))
+        choose("gradient", self.gradient, ("exact", "repo"))
+        for name in ("batch", "log_every"):
+            at_least(name, getattr(self, name), 1)
+        for name in ("validate_every", "checkpoint_every", "weight_decay", "clip", "seed"):
+            at_least(name, getattr(self, name), 0)
+        if not 0 <= self.average < 1:
+            raise InputError(f"average must lie in [0, 1), got {self.average}")
+        lengths = {"epochs": self.epochs, "samples": self.samples, "minutes": self.minutes}
+        if sum(value > 0 for value in lengths.values()) != 1 or min(lengths.values()) < 0:
+            raise InputError(f"how long to train: expected one of epochs, samples, minutes, got {lengths}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return values
+
+    @staticmethod
+    def from_dict(values: object) -> "TrainConfig":
+        """From plain JSON values, each checked; defaults fill what is left out."""
+        top = known_keys(values, TrainConfig, "training configuration")
+        parts: dict[str, Callable[[object], Any]] = {
+            "network": lambda part: NetworkConfig(**known_keys(part, NetworkConfig, "network")),
+            "data": _source,
+            "noise": _noise,
+            "schedule": lambda part: Schedule(**known_keys(part, Schedule, "schedule")),
+        }
+        return TrainConfig(**(top | {key: make(top[key]) for key, make in parts.items() if key in top}))
+
+    @staticmethod
+    def read(path: Path) -> "TrainConfig":
+        """From a JSON file."""
+        try:
+            return TrainConfig.from_dict(json.loads(path.read_text()))
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path}: not a JSON file ({error}): see docs/training.md") from None
+
+
+def _source(values: object) -> SourceConfig:
+    top = known_keys(values, SourceConfig, "data")
+    if top.get("stream") is not None:
+        top["stream"] = DataConfig.from_dict(top["stream"])
+    return SourceConfig(**top)
+
+
+def _noise(values: object) -> Noise:
+    top = known_keys(values, Noise, "noise")
+    if not isinstance(top.get("levels", []), list | tuple):
+        raise InputError(f"noise: levels must be a list of numbers, got {top['levels']!r}")
+    return Noise(**(top | {"levels": tuple(top.get("levels", (0.0,)))}))
+
+
+def difference(one: TrainConfig, other: TrainConfig) -> str | None:
+    """The first setting two configurations do not share, as text; None when they are equal."""
+    a, b = _flat(one.to_dict()), _flat(other.to_dict())
+    for key in a | b:
+        if a.get(key) != b.get(key):
+            return f"{key} is {b.get(key)!r}, not {a.get(key)!r}"
+    return None
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat

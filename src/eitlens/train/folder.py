@@ -1,0 +1,153 @@
+"""A run's folder: what was asked for, what happened, and the weights.
+
+config.json          the configuration
+features.json        what the network is fed with, for `eitlens.data.Features`
+git.json             version, commit, and whether there were changes
+log.csv              a row every few steps
+best.safetensors     weights of the best validation, with best.json; last.* those of the end
+checkpoint.safetensors   the whole state, to go on from
+result.json          written last: where it is, the run is finished
+"""
+
+import csv
+import io
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+
+from eitlens import __version__
+from eitlens.data import Features
+from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically
+from eitlens.errors import InputError
+from eitlens.models import Network, save
+from eitlens.train.config import TrainConfig, difference
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of a run."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The configuration."""
+        return self.path / "config.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The whole state."""
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def log(self) -> Path:
+        """The log."""
+        return self.path / "log.csv"
+
+    @property
+    def result(self) -> Path:
+        """What came out of it."""
+        return self.path / "result.json"
+
+    def begin(self, config: TrainConfig) -> None:
+        """Make the folder, or find in it the same run, not finished."""
+        make_folder(self.path)
+        sweep(self.path)
+        if not self.config.exists():
+            write_json(self.path / "git.json", git_state())
+            write_json(self.config, config.to_dict())
+            return
+        other = difference(config, TrainConfig.read(self.config))
+        if other is not None:
+            raise InputError(f"{self.path}: holds another run ({other}): choose another folder")
+        if self.result.exists():
+            raise InputError(f"{self.path}: this run is finished: `eitlens evaluate {self.path}`")
+
+    def keep_features(self, features: Features) -> None:
+        """Write what the network is fed with."""
+        write_json(self.path / "features.json", features.to_dict())
+
+    def features(self) -> Features | None:
+        """What the network is fed with, if it is known yet."""
+        file = self.path / "features.json"
+        return Features.from_dict(read_json(file)) if file.exists() else None
+
+    def keep(self, network: Network, name: str) -> None:
+        """Write weights and their description."""
+        target = self.path / f"{name}.safetensors"
+        with disk_errors(target):
+            try:
+                save(network, target)
+            except SafetensorError as error:
+                raise InputError(f"{target}: {error}: free some space and run the command again") from None
+
+
+class Log:
+    """A CSV file with a row every few steps; columns without a value stay empty."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...], step: int) -> None:
+        """Open it after `step`: what a killed run wrote beyond its last checkpoint is dropped."""
+        self.path, self.columns = path, columns
+        rows = [row for row in read_log(path) if float(row.get("step") or "inf") <= step]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(path, text.getvalue().encode())
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Append a row."""
+        with disk_errors(self.path), self.path.open("a", newline="") as stream:
+            csv.DictWriter(stream, self.columns).writerow({k: f"{v:.7g}" for k, v in row.items()})
+
+
+def read_log(path: Path) -> list[dict[str, str]]:
+    """The rows of a log; none if there is no such file, and not a last line cut short."""
+    if not path.exists():
+        return []
+    with disk_errors(path):
+        lines = path.read_text().splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith("\n")]
+    return [row for row in csv.DictReader(whole) if None not in row and None not in row.values()]
+
+
+def write_json(path: Path, values: object) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """The values of a JSON file."""
+    try:
+        with disk_errors(path):
+            return json.loads(path.read_text())
+    except ValueError as error:
+        raise InputError(f"{path}: not a JSON file ({error}): is it whole?") from None
+
+
+def git_state() -> dict[str, Any]:
+    """The version of eitlens and torch, and the commit where eitlens runs from a repository."""
+    home = Path(__file__).parent
+    commit, changes = (_git(home, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+    return {
+        "eitlens": __version__,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "commit": commit or None,
+        "changed": bool(changes) if commit else None,
+    }
+
+
+def _git(home: Path, *words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,165 @@
+"""Where the samples of each step come from: a data set in memory, or a stream."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from eitlens.data import Ahead, Batch, CurrentsConfig, DataConfig, Dataset, Example, Pipeline, Samples, Stream
+from eitlens.data import StreamConfig, batches
+from eitlens.data.config import Split
+from eitlens.data.simulate import Simulator
+from eitlens.errors import InputError
+from eitlens.train.config import SourceConfig
+
+_STREAM_INTERVAL = 500
+_SIMULATE = 256
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which of how many processes this one is."""
+
+    rank: int = 0
+    world: int = 1
+
+
+class Source(Protocol):
+    """`source(k)` is this process's share of the batch of step k, a pure function of k."""
+
+    interval: int
+    """Steps of an epoch, or of what is taken for one."""
+
+    def __call__(self, step: int) -> Batch: ...  # noqa: D102
+
+    def close(self) -> None: ...  # noqa: D102
+
+
+class FolderSource:
+    """The training split of a data set, on the device, in a new order each epoch."""
+
+    def __init__(self, samples: Samples, batch: int, seed: int, part: Part) -> None:
+        self.samples, self.batch, self.seed, self.part = samples, batch, seed, part
+        if batch > len(samples):
+            raise InputError(f"batch of {batch} from {len(samples)} training samples: choose a smaller batch")
+        self.interval = len(samples) // batch
+        self._order: tuple[int, Tensor] | None = None
+
+    def __call__(self, step: int) -> Batch:
+        """The samples of a step."""
+        epoch, step = divmod(step, self.interval)
+        if self._order is None or self._order[0] != epoch:
+            part, count = self.part, len(self.samples)
+            rows = batches(count, self.batch, self.seed, epoch, part.rank, part.world)
+            self._order = (epoch, rows.to(self.samples.index.device))
+        return Batch(self.samples[self._order[1][step]], epoch)
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class StreamSource:
+    """New samples for ever."""
+
+    interval = _STREAM_INTERVAL
+
+    def __init__(self, config: StreamConfig, device: torch.device, part: Part) -> None:
+        self._stream = Stream(config, device, part.rank, part.world)
+
+    def __call__(self, step: int) -> Batch:
+        """The samples of a step."""
+        batch = self._stream(step)
+        return Batch(_plain(batch.samples, 0), batch.epoch)
+
+    def close(self) -> None:
+        """Stop simulating ahead."""
+        self._stream.close()
+
+
+class Examples:
+    """What the network is shown at step k; on a GPU it is made while the step before is computed."""
+
+    def __init__(self, source: Source, pipeline: Pipeline, device: torch.device) -> None:
+        self._source, self._pipeline = source, pipeline
+        self._ahead = Ahead(self._make, device, depth=2) if device.type == "cuda" else None
+
+    def __call__(self, step: int) -> Example:
+        """Features and target."""
+        return self._make(step) if self._ahead is None else self._ahead(step)
+
+    def close(self) -> None:
+        """Stop working ahead."""
+        if self._ahead is not None:
+            self._ahead.close()
+        self._source.close()
+
+    def _make(self, step: int) -> Example:
+        batch = self._source(step)
+        return self._pipeline(batch.samples, batch.epoch)
+
+
+@dataclass(frozen=True)
+class Supply:
+    """The data of a run: grid, currents and samples by split."""
+
+    config: SourceConfig
+    n: int
+    currents: CurrentsConfig
+    dataset: Dataset | None
+
+    @staticmethod
+    def open(config: SourceConfig) -> "Supply":
+        """Open the data set or read the stream's recipe."""
+        if config.stream is not None:
+            return Supply(config, config.stream.n, _first(config, config.stream.currents), None)
+        if not config.folder:
+            raise InputError("no data: give a data set (--data DIR) or a stream")
+        dataset = Dataset.open(config.folder)
+        return Supply(config, dataset.manifest.n, _first(config, dataset.manifest.currents), dataset)
+
+    def source(self, batch: int, seed: int, device: torch.device, part: Part) -> Source:
+        """The source of training samples."""
+        if self.dataset is not None:
+            return FolderSource(self.split("train", device), batch, seed, part)
+        local = max(1, batch // part.world)
+        # The nearest whole number of a process's batches: nobody should have to work that out.
+        block = max(1, round(self.config.block / local)) * local
+        return StreamSource(StreamConfig(self._recipe, seed, batch, block, self.config.repeat), device, part)
+
+    def split(self, name: Split, device: torch.device, limit: int = 0) -> Samples:
+        """The samples of a split; those of a stream are simulated."""
+        asked = {"train": self.config.train, "validation": self.config.validation, "test": 0}[name]
+        most = min((value for value in (asked, limit) if value), default=None)
+        if self.dataset is not None:
+            return _plain(self.dataset.split(name, device, most), self.currents.count)
+        start, stop = self._recipe.ranges[name]
+        return simulate(self._recipe, start, stop if most is None else min(stop, start + most), device)
+
+    @property
+    def _recipe(self) -> DataConfig:
+        assert self.config.stream is not None
+        return replace(self.config.stream, currents=self.currents)
+
+
+def simulate(recipe: DataConfig, start: int, stop: int, device: torch.device) -> Samples:
+    """Samples start … stop - 1 of a recipe, as `eitlens generate` makes them."""
+    from eitlens.data.samples import concatenate
+
+    if stop <= start:
+        raise InputError(f"{recipe.name}: this split is empty: give it samples")
+    simulator = Simulator.build(recipe, device)
+    parts = [simulator(index) for index in torch.split(torch.arange(start, stop), _SIMULATE)]
+    return _plain(concatenate(parts), 0)
+
+
+def _plain(samples: Samples, currents: int) -> Samples:
+    """Without the phantoms, which a step would gather in vain, and with the first currents only."""
+    kept = samples.difference[:, :currents].contiguous() if currents else samples.difference
+    return replace(samples, phantoms=None, difference=kept)
+
+
+def _first(config: SourceConfig, currents: CurrentsConfig) -> CurrentsConfig:
+    if config.currents > currents.count:
+        raise InputError(f"data: the first {config.currents} currents asked for, there are {currents.count}")
+    return replace(currents, count=config.currents or currents.count)

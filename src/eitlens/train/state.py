@@ -1,0 +1,78 @@
+"""What a run has reached: kept in its folder, and found there again."""
+
+import copy
+
+from torch import Tensor
+
+from eitlens.errors import InputError
+from eitlens.evaluate.metrics import LARGER_IS_BETTER
+from eitlens.models import Network
+from eitlens.train import checkpoint, optimiser
+from eitlens.train.folder import RunFolder
+from eitlens.train.setup import Setup
+
+
+class State:
+    """The network, its mean, the optimiser, the clock, and the best weights so far."""
+
+    def __init__(self, setup: Setup, run: RunFolder, select: str) -> None:
+        self.setup, self.run, self.select = setup, run, select
+        self.best: dict[str, float] = {}
+        self._weights: dict[str, Tensor] = {}
+
+    def consider(self, metrics: dict[str, float]) -> None:
+        """Remember the weights that are validated if they are the best yet."""
+        sign = -1 if self.select in LARGER_IS_BETTER else 1
+        if not self.best or sign * metrics[self.select] < sign * self.best[self.select]:
+            self.best = metrics | {"step": self.setup.clock.step}
+            self._weights = {k: v.detach().clone() for k, v in self.setup.kept.state_dict().items()}
+
+    def keep(self) -> None:
+        """Write the checkpoint, and the weights for whoever looks in."""
+        setup, clock = self.setup, self.setup.clock
+        progress = checkpoint.Progress(clock.step, clock.progress, clock.stride, clock.elapsed, self.best)
+        parts = {
+            "network": setup.network.state_dict(),
+            "optimiser": optimiser.to_tensors(setup.optimiser),
+            "best": self._weights,
+        }
+        if setup.average is not None:
+            parts["average"] = setup.average.network.state_dict()
+        checkpoint.write(self.run.checkpoint, progress, parts)
+        self.export()
+
+    def export(self) -> None:
+        """Write the best and the last weights."""
+        self.run.keep(self.setup.kept, "last")
+        if self._weights:
+            best = copy.deepcopy(self.setup.kept)
+            best.load_state_dict(self._weights)
+            self.run.keep(best, "best")
+
+    def restore(self) -> None:
+        """Go on from the checkpoint, if there is one."""
+        path = self.run.checkpoint
+        if not path.exists():
+            return
+        progress, parts = checkpoint.read(path)
+        setup, clock = self.setup, self.setup.clock
+        try:
+            _load(setup.network, parts.get("network", {}))
+            if setup.average is not None:
+                _load(setup.average.network, parts.get("average", {}))
+            optimiser.from_tensors(setup.optimiser, parts.get("optimiser", {}))
+        except InputError as error:
+            raise InputError(f"{path}: {error}: delete it to train again from the start") from None
+        clock.step, clock.progress = progress.step, progress.progress
+        clock.stride, clock.spent = progress.stride, progress.spent
+        self.best = progress.best
+        self._weights = {name: tensor.to(setup.device) for name, tensor in parts.get("best", {}).items()}
+
+
+def _load(network: Network, tensors: dict[str, Tensor]) -> None:
+    expected = network.state_dict()
+    odd = sorted(expected.keys() ^ tensors.keys())
+    odd = odd or [name for name, tensor in expected.items() if tensors[name].shape != tensor.shape]
+    if odd:
+        raise InputError(f"the checkpoint of another network: {odd[0]!r} does not fit")
+    network.load_state_dict(tensors)
