@@ -15,7 +15,7 @@ from study import OUT, expect, fitted_order
 from torch import Tensor
 
 from eitlens.domain import Square
-from eitlens.figures.style import picture
+from eitlens.figures.style import label_sizes, picture
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, currents
 from eitlens.phantom import EllipseSampler, Phantom, PhantomBatch, circle
 
@@ -132,6 +132,8 @@ def main() -> None:
         axes[0, 1].set(title="grid solver", xlabel="n")
         axes[0, 1].legend(fontsize=7)
         axes[0, 2].set(title="steps to 1e-8", xlabel="n", ylim=(0, 100))
+        for panel in axes[0, 1:]:
+            label_sizes(panel, SIZES)
 
 
 if __name__ == "__main__":

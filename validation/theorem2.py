@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from study import OUT, expect, fitted_order
 
-from eitlens.figures.style import picture
+from eitlens.figures.style import label_sizes, picture
 
 Array = np.ndarray
 
@@ -135,6 +135,7 @@ def main() -> None:
         axes[0, 1].loglog(sizes, mesh, "ko-", label="N = 20, a = 3")
         axes[0, 1].loglog(sizes, 3 / np.square(sizes), "k:", label="second order")
         axes[0, 1].set(title="error against mesh points M", xlabel="M")
+        label_sizes(axes[0, 1], sizes)
         axes[0, 1].legend(fontsize=7)
         axes[0, 2].semilogy(before + 1e-17, "k-", label="input sin 3x")
         axes[0, 2].semilogy(convolved + 1e-17, "s", color="0.6", label="convolution")

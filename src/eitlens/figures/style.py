@@ -1,6 +1,6 @@
 """One style for all figures: readable in grey, y up, the body to scale."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,3 +54,9 @@ def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white")
     nx, ny = level_set.shape
     x, y = np.linspace(-1, 1, nx), np.linspace(-1, 1, ny)
     axes.contour(x, y, level_set.detach().cpu().numpy().T, levels=[0.0], colors=[color], linewidths=0.9)
+
+
+def label_sizes(axes: Axes, sizes: Sequence[int]) -> None:
+    """Ticks of a logarithmic axis at the sizes that were computed, and nowhere else."""
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.set_xticks([], minor=True)

@@ -1,10 +1,9 @@
 """Bilinear resizing between grids that share their corners.
 
-On a grid of n nodes over [0, 1] a function is the sum of hat functions; its values on a grid of m nodes are A
-x with A[i, k] = max(0, 1 − |i (n−1)/(m−1) − k|), and in two dimensions A x Aᵀ. The forward pass gathers the
-two nodes a side that are not zero. The adjoint Aᵀ g A would have to scatter, which a GPU does with atomic
-additions, slowly and in no fixed order: it is two dense matrix products instead, a few thousandths of the
-network's arithmetic.
+On a grid of n nodes over [0, 1] a function is the sum of hat functions; its values on a grid of m nodes are
+A x with A[i, k] = max(0, 1 − |i (n−1)/(m−1) − k|), and in two dimensions A x Aᵀ. The forward pass gathers the
+two nodes a side that are not zero. The adjoint Aᵀ g A would have to scatter; it is two dense matrix products
+instead, a few thousandths of the network's arithmetic. On a GPU both are kernels of our own (`kernels`).
 """
 
 from typing import Any

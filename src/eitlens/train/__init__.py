@@ -1,9 +1,17 @@
-"""Training: recipes, the loop, and the folder a run leaves behind. The only place that uses Lightning."""
+"""Training: recipes, the loop, and the folder a run leaves behind. The only place that uses Lightning.
+
+`train` is imported on first use: reading the configuration of a run needs no Lightning.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from eitlens.train.config import NetworkConfig, SourceConfig, TrainConfig
-from eitlens.train.loop import Observer, train
 from eitlens.train.presets import PRESETS, preset
 from eitlens.train.schedule import Schedule
+
+if TYPE_CHECKING:
+    from eitlens.train.loop import Observer, train
 
 __all__ = [
     "PRESETS",
@@ -15,3 +23,16 @@ __all__ = [
     "preset",
     "train",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in {"Observer", "train"}:
+        try:
+            return getattr(import_module("eitlens.train.loop"), name)
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("lightning"):
+                raise
+            from eitlens.errors import InputError
+
+            raise InputError("training needs Lightning: pip install 'eitlens[train]'") from None
+    raise AttributeError(f"module 'eitlens.train' has no attribute {name!r}")

@@ -6,15 +6,25 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eitlens.data import Ahead, Batch, CurrentsConfig, DataConfig, Dataset, Example, Pipeline, Samples, Stream
-from eitlens.data import StreamConfig, batches
+from eitlens.data import (
+    Ahead,
+    Batch,
+    CurrentsConfig,
+    DataConfig,
+    Dataset,
+    Example,
+    Pipeline,
+    Samples,
+    Stream,
+    StreamConfig,
+    batches,
+)
 from eitlens.data.config import Split
-from eitlens.data.simulate import Simulator
 from eitlens.errors import InputError
+from eitlens.evaluate.simulated import simulate
 from eitlens.train.config import SourceConfig
 
 _STREAM_INTERVAL = 500
-_SIMULATE = 256
 
 
 @dataclass(frozen=True)
@@ -140,17 +150,6 @@ class Supply:
     def _recipe(self) -> DataConfig:
         assert self.config.stream is not None
         return replace(self.config.stream, currents=self.currents)
-
-
-def simulate(recipe: DataConfig, start: int, stop: int, device: torch.device) -> Samples:
-    """Samples start … stop - 1 of a recipe, as `eitlens generate` makes them."""
-    from eitlens.data.samples import concatenate
-
-    if stop <= start:
-        raise InputError(f"{recipe.name}: this split is empty: give it samples")
-    simulator = Simulator.build(recipe, device)
-    parts = [simulator(index) for index in torch.split(torch.arange(start, stop), _SIMULATE)]
-    return _plain(concatenate(parts), 0)
 
 
 def _plain(samples: Samples, currents: int) -> Samples:

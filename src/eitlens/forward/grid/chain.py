@@ -140,8 +140,15 @@ def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch
 
 
 def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any size size"]:
-    """Of positive definite matrices; a batched LU on several threads fails in some builds of MKL."""
-    return torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix).L)
+    """Of positive definite matrices, from A = L Lᵀ as L⁻ᵀ L⁻¹.
+
+    Each step is one batched call on a GPU, which torch's own inverse from Cholesky factors is not; and
+    torch's batched LU fails on several threads in some builds of MKL.
+    """
+    factor = torch.linalg.cholesky_ex(matrix).L
+    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device).expand_as(matrix)
+    half = torch.linalg.solve_triangular(factor, eye, upper=False)
+    return half.mT @ half
 
 
 def _from_above(

@@ -1,0 +1,149 @@
+"""`eitlens evaluate` and `eitlens sweep`: how good a trained network is, at home and abroad."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from eitlens.data import DataConfig, Samples
+    from eitlens.evaluate.score import Score
+    from eitlens.train.sources import Supply
+
+HEADS = {
+    "relative_l2": "relative L2 of σ",
+    "paper_l2": "relative L2, paper's scale",
+    "cross_entropy": "cross entropy",
+    "soft_dice": "Dice, paper's form",
+    "hard_dice": "Dice, thresholded",
+    "iou": "intersection over union",
+    "hausdorff": "Hausdorff distance",
+    "calibration_error": "calibration error",
+}
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
+    more: Annotated[list[float] | None, typer.Argument(help="Further noise levels.", metavar="[TAU]...")] = None,
+    tau: Annotated[list[float] | None, typer.Option(help="Noise levels, as --tau 0 0.05 0.2.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A data set; that of the run by default.")] = None,
+    weights: Annotated[str, typer.Option(help="best or last.")] = "best",
+    limit: Annotated[int, typer.Option(min=0, help="Only the first so many test samples.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Where to write the JSON; in the run by default.")] = None,
+) -> None:
+    """Measure a trained network on the test split: a table, and evaluation.json.
+
+    Example: eitlens evaluate runs/uit --tau 0 0.05 0.2
+    """
+    from rich.console import Console
+
+    from eitlens.data import pick_device
+    from eitlens.evaluate.score import score
+    from eitlens.evaluate.trained import Trained
+    from eitlens.figures.evaluation import reliability_curve
+    from eitlens.train.folder import write_json
+
+    place, console = pick_device(device), Console()
+    trained = Trained.load(run, weights, place)
+    samples = _supply(run, data).split("test", place, limit)
+    levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
+    scores = {}
+    for level in levels:
+        with console.status(f"τ = {level:g}: {len(samples)} test samples …"):
+            scores[level] = score(trained, samples, level)
+    _print(console, str(run), scores)
+    target = out or run / "evaluation.json"
+    write_json(target, _record(run, weights, data, scores))
+    reliability_curve(scores, target.with_suffix(".png"))
+    console.print(f"figures: [bold]{target}[/bold]", highlight=False, soft_wrap=True)
+
+
+def sweep(
+    run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
+    kind: Annotated[list[str] | None, typer.Option(help="Which sweeps; all by default.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples a point.")] = 200,
+    tau: Annotated[float, typer.Option(min=0.0, help="Noise level where noise is not the subject.")] = 0.0,
+    weights: Annotated[str, typer.Option(help="best or last.")] = "best",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+) -> None:
+    """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
+
+    Example: eitlens sweep runs/uit --kind resolution --kind contrast
+    """
+    from rich.console import Console
+
+    from eitlens.data import pick_device
+    from eitlens.evaluate.sweep import SWEEPS
+    from eitlens.evaluate.sweep import sweep as measure
+    from eitlens.evaluate.trained import Trained
+    from eitlens.figures.evaluation import sweep_figure
+    from eitlens.train.folder import write_json
+
+    console = Console()
+    trained = Trained.load(run, weights, pick_device(device))
+    with console.status("simulating …") as status:
+        points = measure(
+            trained,
+            _home(run),
+            kind or list(SWEEPS),
+            samples,
+            tau,
+            lambda kind, value: status.update(f"{kind}: {value}"),
+        )
+    for point in points:
+        found = point.score.metrics
+        console.print(
+            f"{point.kind} {point.value}: Dice {found['soft_dice'].mean:.3f}, "
+            f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
+            highlight=False,
+        )
+    write_json(run / "sweep.json", [point.to_dict() for point in points])
+    sweep_figure(points, run / "sweep.png")
+    console.print(f"picture: [bold]{run / 'sweep.png'}[/bold]", highlight=False, soft_wrap=True)
+
+
+def _supply(run: Path, data: Path | None) -> "Supply":
+    """Where test samples come from: the data set given, or what the run was trained on."""
+    from eitlens.train import SourceConfig, TrainConfig
+    from eitlens.train.sources import Supply
+
+    if data is not None:
+        return Supply.open(SourceConfig(folder=str(data)))
+    return Supply.open(TrainConfig.read(run / "config.json").data)
+
+
+def _home(run: Path) -> "DataConfig":
+    """The recipe of what the network was trained on."""
+    from eitlens.data import Dataset
+    from eitlens.errors import InputError
+    from eitlens.train import TrainConfig
+
+    source = TrainConfig.read(run / "config.json").data
+    recipe = source.stream or Dataset.open(source.folder).config
+    if recipe is None:
+        raise InputError(f"{source.folder}: an imported data set has no recipe to sweep from: train on a stream")
+    return recipe
+
+
+def _record(run: Path, weights: str, data: Path | None, scores: "dict[float, Score]") -> dict[str, Any]:
+    rows = [{"tau": tau} | score.to_dict() for tau, score in scores.items()]
+    return {"run": run.name, "weights": weights, "data": None if data is None else str(data), "scores": rows}
+
+
+def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
+    from rich.table import Table
+
+    table = Table(title=title, caption="mean (95 % bootstrap interval), median")
+    table.add_column("metric")
+    for tau, found in scores.items():
+        table.add_column(f"τ = {tau:g}, {found.samples} samples", justify="right")
+    for name, head in HEADS.items():
+        cells = (found.rows()[name] for found in scores.values())
+        table.add_row(
+            head, *(f"{s.mean:.4f} ({s.low:.4f} … {s.high:.4f}), {s.median:.4f}" for s in cells)
+        )
+    console.print(table)

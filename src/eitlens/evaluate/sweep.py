@@ -1,0 +1,138 @@
+"""How a network does where it was not trained: other grids, phantoms, contrasts, shapes and noises.
+
+One thing is changed at a time, from the recipe the network was trained for; all else, the phantoms' random
+numbers included, stays. Samples are simulated on the fly, from the recipe's test split.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from eitlens.data import DataConfig, SamplerConfig, SolverConfig
+from eitlens.data.config import choose
+from eitlens.evaluate.score import SEED, Corrupt, Score, score
+from eitlens.evaluate.simulated import simulate
+from eitlens.evaluate.trained import Trained
+from eitlens.forward import add_white_noise
+from eitlens.forward.base import Data
+
+RESOLUTIONS = (64, 96, 128, 160, 200, 256)
+INCLUSIONS = (1, 2, 3, 4, 5, 6)
+CONTRASTS = (2, 5, 10, 20, 50, 100)
+LEVELS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+DECIBELS = (20, 30, 40, 50, 60)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a sweep: a value on its axis, the recipe of its samples, and its noise."""
+
+    value: float | str
+    recipe: DataConfig
+    tau: float = 0.0
+    corrupt: Corrupt | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """What came out of a case."""
+
+    kind: str
+    value: float | str
+    score: Score
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+
+def resolution(recipe: DataConfig) -> list[Case]:
+    """Grids from 64 to 256 cells a side."""
+    return [Case(n, replace(recipe, n=n)) for n in RESOLUTIONS]
+
+
+def inclusions(recipe: DataConfig) -> list[Case]:
+    """One to six inclusions; they were four."""
+    return [Case(count, _sampled(recipe, replace(recipe.sampler, count=count))) for count in INCLUSIONS]
+
+
+def contrast(recipe: DataConfig) -> list[Case]:
+    """Inclusions that conduct 2 to 100 times as well as the body; it was 10."""
+    outside = recipe.sampler.outside
+    return [Case(c, _sampled(recipe, replace(recipe.sampler, inside=c * outside))) for c in CONTRASTS]
+
+
+def shapes(recipe: DataConfig) -> list[Case]:
+    """Polygons instead of ellipses, apart or overlapping, by the solver that takes them."""
+    names = {"ellipses": ("ellipses", True), "overlapping ellipses": ("ellipses", False)}
+    names |= {"polygons": ("polygons", True), "overlapping polygons": ("polygons", False)}
+    grid = replace(recipe, solver=SolverConfig("grid"))
+    return [
+        Case(name, _sampled(grid, replace(recipe.sampler, shapes=kind, disjoint=apart)))
+        for name, (kind, apart) in names.items()
+    ]
+
+
+def noise(recipe: DataConfig) -> list[Case]:
+    """The paper's noise, proportional to the data at each node."""
+    return [Case(tau, recipe, tau) for tau in LEVELS]
+
+
+def white_noise(recipe: DataConfig) -> list[Case]:
+    """White noise of one size at all nodes, by its signal-to-noise ratio in decibels."""
+    return [Case(decibel, recipe, corrupt=partial(_white, float(decibel))) for decibel in DECIBELS]
+
+
+SWEEPS: dict[str, Callable[[DataConfig], list[Case]]] = {
+    "resolution": resolution,
+    "inclusions": inclusions,
+    "contrast": contrast,
+    "shapes": shapes,
+    "noise": noise,
+    "white-noise": white_noise,
+}
+
+
+def sweep(
+    trained: Trained,
+    recipe: DataConfig,
+    kinds: list[str],
+    samples: int = 200,
+    tau: float = 0.0,
+    progress: Callable[[str, float | str], None] | None = None,
+) -> list[Point]:
+    """The score at every point of the sweeps named; `tau` is the noise of those that are not about noise."""
+    for kind in kinds:
+        choose("sweep", kind, tuple(SWEEPS))
+    points = []
+    for kind in kinds:
+        for case in SWEEPS[kind](replace(recipe, currents=trained.features.currents)):
+            if progress is not None:
+                progress(kind, case.value)
+            level = tau if kind not in ("noise", "white-noise") else case.tau
+            points.append(Point(kind, case.value, _score(trained, case, samples, level)))
+    return points
+
+
+def _score(trained: Trained, case: Case, samples: int, tau: float) -> Score:
+    start = case.recipe.ranges["test"][0]
+    found = simulate(case.recipe, start, start + samples, trained.device)
+    sampler = case.recipe.sampler
+    return score(
+        trained.at(case.recipe.n), found, tau, corrupt=case.corrupt, inside=sampler.inside / sampler.outside
+    )
+
+
+def _sampled(recipe: DataConfig, sampler: SamplerConfig) -> DataConfig:
+    """With other phantoms, and the grid solver where the exact one cannot take them."""
+    exact = sampler.disjoint and sampler.shapes == "ellipses"
+    solver = recipe.solver if exact or recipe.solver.name == "grid" else SolverConfig("grid")
+    return replace(recipe, sampler=sampler, solver=solver)
+
+
+def _white(decibel: float, difference: Data, index: Tensor) -> Data:
+    return add_white_noise(difference, decibel, SEED, index.to(torch.int64))

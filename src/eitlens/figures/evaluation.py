@@ -1,0 +1,61 @@
+"""Pictures of scores: calibration, and how a network does away from what it was trained for."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from eitlens.evaluate.score import Score
+from eitlens.evaluate.sweep import Point
+from eitlens.figures.style import picture
+
+TITLES = {
+    "resolution": "cells a side",
+    "inclusions": "number of inclusions",
+    "contrast": "contrast",
+    "shapes": "shapes",
+    "noise": "noise τ",
+    "white-noise": "white noise, dB",
+}
+LINES = (("soft_dice", "Dice", "0.0"), ("relative_l2", "relative L2", "0.55"))
+_SHADES = ("0.0", "0.35", "0.6", "0.75")
+
+
+def reliability_curve(scores: Mapping[float, Score], path: Path) -> None:
+    """Fraction of nodes truly inside against the probability given, for each noise level."""
+    with picture(path, 1, 1, size=3.4) as axes:
+        panel = axes[0, 0]
+        panel.plot([0, 1], [0, 1], color="0.8", linewidth=0.8)
+        for shade, (tau, score) in zip(_SHADES * len(scores), scores.items(), strict=False):
+            curve = score.reliability
+            label = f"τ = {tau:g}, error {score.calibration.mean:.3f}"
+            panel.plot(curve["predicted"], curve["observed"], ".-", color=shade, label=label)
+        panel.set(xlabel="probability of the image", ylabel="fraction inside", xlim=(0, 1), ylim=(0, 1))
+        panel.legend()
+
+
+def sweep_figure(points: Sequence[Point], path: Path) -> None:
+    """Dice score and true relative error over each sweep, with 95 % intervals of the means."""
+    kinds = list(dict.fromkeys(point.kind for point in points))
+    columns = min(3, len(kinds))
+    rows = -(-len(kinds) // columns)
+    with picture(path, rows, columns) as axes:
+        for panel, kind in zip(axes.flat, kinds, strict=False):
+            _panel(panel, kind, [point for point in points if point.kind == kind])
+        for panel in axes.flat[len(kinds) :]:
+            panel.set_axis_off()
+        axes[0, 0].legend()
+
+
+def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:
+    x: list[Any] = [point.value for point in points]
+    for name, label, shade in LINES:
+        summaries = [point.score.metrics[name] for point in points]
+        panel.fill_between(x, [s.low for s in summaries], [s.high for s in summaries], color=shade, alpha=0.2)
+        panel.plot(x, [s.mean for s in summaries], ".-", color=shade, label=label)
+    panel.set(xlabel=TITLES[kind], ylim=(0, None))
+    if kind == "contrast":
+        panel.set_xscale("log")
+    if kind == "shapes":
+        panel.tick_params(axis="x", rotation=20, labelsize=6)
