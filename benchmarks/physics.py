@@ -161,6 +161,11 @@ def main() -> None:
         print(row.line(options.currents, reference), flush=True)
     for row in extension_rows(square, g, batches):
         print(row.line(options.currents, None), flush=True)
+    if device.type == "cpu" and torch.get_num_threads() > 1:
+        torch.set_num_threads(1)
+        print("on one thread, as the LU, which is often the faster when other programs run:")
+        for row in solver_rows(square, sampler, g, batches[:1]):
+            print(row.line(options.currents, reference), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """`eitlens evaluate` and `eitlens sweep`: how good a trained network is, at home and abroad."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from eitlens.data import DataConfig, Samples
+    from eitlens.data import DataConfig
     from eitlens.evaluate.score import Score
     from eitlens.train.sources import Supply
 
@@ -27,7 +26,9 @@ HEADS = {
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
-    more: Annotated[list[float] | None, typer.Argument(help="Further noise levels.", metavar="[TAU]...")] = None,
+    more: Annotated[
+        list[float] | None, typer.Argument(help="Further noise levels.", metavar="[TAU]...")
+    ] = None,
     tau: Annotated[list[float] | None, typer.Option(help="Noise levels, as --tau 0 0.05 0.2.")] = None,
     data: Annotated[Path | None, typer.Option(help="A data set; that of the run by default.")] = None,
     weights: Annotated[str, typer.Option(help="best or last.")] = "best",
@@ -125,7 +126,9 @@ def _home(run: Path) -> "DataConfig":
     source = TrainConfig.read(run / "config.json").data
     recipe = source.stream or Dataset.open(source.folder).config
     if recipe is None:
-        raise InputError(f"{source.folder}: an imported data set has no recipe to sweep from: train on a stream")
+        raise InputError(
+            f"{source.folder}: an imported data set has no recipe to sweep from: train on a stream"
+        )
     return recipe
 
 
@@ -143,7 +146,5 @@ def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None
         table.add_column(f"τ = {tau:g}, {found.samples} samples", justify="right")
     for name, head in HEADS.items():
         cells = (found.rows()[name] for found in scores.values())
-        table.add_row(
-            head, *(f"{s.mean:.4f} ({s.low:.4f} … {s.high:.4f}), {s.median:.4f}" for s in cells)
-        )
+        table.add_row(head, *(f"{s.mean:.4f} ({s.low:.4f} … {s.high:.4f}), {s.median:.4f}" for s in cells))
     console.print(table)

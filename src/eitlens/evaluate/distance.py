@@ -29,4 +29,4 @@ def _distance(p: np.ndarray, t: np.ndarray) -> float:
         return SIDE * math.sqrt(2) if p.any() or t.any() else 0.0
     spacing = SIDE / (p.shape[-1] - 1)
     to_t, to_p = (ndimage.distance_transform_edt(~part) for part in (t, p))
-    return spacing * max(float(to_t[p].max()), float(to_p[t].max()))
+    return float(spacing * max(to_t[p].max(), to_p[t].max()))

@@ -102,7 +102,7 @@ def _curve(curve: Reliability) -> dict[str, list[float]]:
     }
 
 
-def _first_currents(trained: Trained, difference: Data) -> Data:
+def _first_currents(trained: Trained, difference: Data) -> Tensor:
     wanted, nodes = trained.features.currents.count, 4 * trained.features.n
     if difference.shape[1] < wanted or difference.shape[2] != nodes:
         raise InputError(

@@ -68,13 +68,14 @@ def contrast(recipe: DataConfig) -> list[Case]:
 
 def shapes(recipe: DataConfig) -> list[Case]:
     """Polygons instead of ellipses, apart or overlapping, by the solver that takes them."""
-    names = {"ellipses": ("ellipses", True), "overlapping ellipses": ("ellipses", False)}
-    names |= {"polygons": ("polygons", True), "overlapping polygons": ("polygons", False)}
     grid = replace(recipe, solver=SolverConfig("grid"))
-    return [
-        Case(name, _sampled(grid, replace(recipe.sampler, shapes=kind, disjoint=apart)))
-        for name, (kind, apart) in names.items()
-    ]
+    cases = []
+    for apart in (True, False):
+        ellipses = replace(recipe.sampler, shapes="ellipses", disjoint=apart)
+        for sampler in (ellipses, replace(ellipses, shapes="polygons")):
+            name = f"{sampler.shapes}, {'apart' if apart else 'overlapping'}"
+            cases.append(Case(name, _sampled(grid, sampler)))
+    return cases
 
 
 def noise(recipe: DataConfig) -> list[Case]:

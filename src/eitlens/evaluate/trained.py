@@ -53,13 +53,9 @@ class Trained:
 
     @torch.no_grad()
     def __call__(self, difference: Data, batch: int = BATCH) -> Float[Tensor, "samples nx ny"]:
-        """The logits, float32; on a GPU the network runs in bfloat16, as in training."""
-        parts = []
-        for rows in torch.split(difference.to(self.device), batch):
-            features = self.features(rows)
-            with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
-                parts.append(self.network(features)[:, 0].float())
-        return torch.cat(parts)
+        """The logits, in float32 throughout, so that a score does not depend on where it was computed."""
+        rows = torch.split(difference.to(self.device), batch)
+        return torch.cat([self.network(self.features(part))[:, 0] for part in rows])
 
 
 def save_compact(folder: Path, name: str, target: Path) -> Path:

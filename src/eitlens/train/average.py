@@ -3,7 +3,9 @@
 import copy
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from eitlens.models import Network
 
 _WARM_UP = 10
 
@@ -14,7 +16,7 @@ class Average:
     The smaller d of the first steps forgets the initial weights.
     """
 
-    def __init__(self, network: nn.Module, decay: float) -> None:
+    def __init__(self, network: Network, decay: float) -> None:
         self.network = copy.deepcopy(network).eval().requires_grad_(False)
         self.decay = decay
         pairs = list(zip(_tensors(self.network), _tensors(network), strict=True))
@@ -31,5 +33,5 @@ class Average:
             mean.copy_(value)
 
 
-def _tensors(network: nn.Module) -> list[Tensor]:
+def _tensors(network: Network) -> list[Tensor]:
     return [tensor.detach() for tensor in network.state_dict().values()]

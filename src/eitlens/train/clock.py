@@ -26,7 +26,7 @@ class Clock:
     progress: float = 0.0
     stride: float = _FIRST_STRIDE
     spent: float = 0.0
-    _began: float = field(default_factory=time.monotonic)
+    _began: float = field(default_factory=lambda: time.monotonic())
     _mark: tuple[float, int] | None = None
 
     @property

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import torch
 from lightning.fabric import Fabric
-from lightning.fabric.strategies import DDPStrategy
+from lightning.fabric.strategies.ddp import DDPStrategy
 
 from eitlens.data import pick_device
 from eitlens.train.config import Precision
@@ -16,7 +16,7 @@ def create_fabric(precision: Precision, device: str) -> Fabric:
     """Fabric on this process's device; under torchrun joined with the others, by NCCL or gloo."""
     chosen = pick_device(device)
     local, world = (int(os.environ.get(name, "1")) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
-    strategy = "auto"
+    strategy: str | DDPStrategy = "auto"
     if world > 1:
         backend = "nccl" if chosen.type == "cuda" else "gloo"
         # Batch norms are shared, so buffers are equal anyway.
@@ -34,13 +34,17 @@ def create_fabric(precision: Precision, device: str) -> Fabric:
 
 @contextmanager
 def float32_products(precision: Precision) -> Iterator[None]:
-    """TF32 for products of float32 matrices if asked for, and as before afterwards."""
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    """TF32 for products of float32 matrices if asked for, and as before afterwards.
+
+    Shapes do not change, so the fastest convolution is worth looking for.
+    """
+    cudnn = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
     fast = precision != "32"
     torch.set_float32_matmul_precision("high" if fast else "highest")
-    torch.backends.cudnn.allow_tf32 = fast
+    cudnn.allow_tf32, cudnn.benchmark = fast, True
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before[0])
-        torch.backends.cudnn.allow_tf32 = before[1]
+        cudnn.allow_tf32, cudnn.benchmark = before[1], before[2]

@@ -44,4 +44,6 @@ def _package(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError(f"{package} is not installed: pip install {package}, or leave out --logger") from None
+        raise InputError(
+            f"{package} is not installed: pip install {package}, or leave out --logger"
+        ) from None

@@ -58,12 +58,12 @@ def train(
     with float32_products(config.precision):
         setup = prepare(config, fabric, supply, network, run.features())
         try:
-            return _Loop(config, run, setup, observers).run(60 * stop_after)
+            return Loop(config, run, setup, observers).run(60 * stop_after)
         finally:
             setup.examples.close()
 
 
-class _Loop:
+class Loop:
     """The steps of a run, from wherever it was."""
 
     def __init__(

@@ -30,7 +30,8 @@ class SharedBatchNorm(nn.BatchNorm2d):
         variance = (square - mean.square()).clamp(min=0)
         self._remember((mean + offset).detach(), variance.detach(), world * x.numel() // x.shape[1])
         scale = (variance + self.eps).rsqrt() * self.weight
-        return ((shifted - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]).to(x.dtype)
+        normal: Tensor = (shifted - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]
+        return normal.to(x.dtype)
 
     @torch.no_grad()
     def _remember(self, mean: Tensor, variance: Tensor, count: int) -> None:
@@ -54,7 +55,8 @@ def share_norms(network: nn.Module, device: torch.device) -> None:
 
 def _shared(norm: nn.BatchNorm2d, device: torch.device) -> nn.Module:
     if device.type == "cuda":
-        return cast(nn.Module, nn.SyncBatchNorm.convert_sync_batchnorm(norm))
+        torchs: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(norm)  # type: ignore[no-untyped-call]
+        return torchs
     shared = SharedBatchNorm(norm.num_features, norm.eps, norm.momentum)
     shared.load_state_dict(norm.state_dict())
     return shared

@@ -40,7 +40,7 @@ class Setup:
     @property
     def kept(self) -> Network:
         """The network that is validated and kept."""
-        return self.network if self.average is None else self.average.network  # type: ignore[return-value]
+        return self.network if self.average is None else self.average.network
 
     @property
     def device(self) -> torch.device:

@@ -10,7 +10,7 @@ from eitlens.data import Pipeline, Samples
 from eitlens.evaluate.metrics import METRICS, per_sample
 from eitlens.train.sources import Part
 
-BATCH = 64
+BATCH = 128
 
 
 class Validator:

@@ -147,7 +147,7 @@ def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any
     """
     factor = torch.linalg.cholesky_ex(matrix).L
     eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device).expand_as(matrix)
-    half = torch.linalg.solve_triangular(factor, eye, upper=False)
+    half: Tensor = torch.linalg.solve_triangular(factor, eye, upper=False)
     return half.mT @ half
 
 

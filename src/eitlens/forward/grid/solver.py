@@ -46,7 +46,7 @@ class GridSolver(Solver):
 
     Solution. The kinks are eliminated exactly (`chain`). Conjugate gradients preconditioned by the uniform
     body (`pcg`) reduce the residual of f - f0 by `tolerance`: to 1e-6 in about 19 steps at contrast 10 and
-    55 at contrast 100, on any grid. The boundary data are then within about 3e-7 of the discrete solution,
+    50 at contrast 100, on any grid. The boundary data are then within 3e-7 (2e-6) of the discrete solution,
     which itself is 1e-4 (contrast 10) to 1e-3 (0.01) off at n = 200 for the paper's ellipses. Batches of any
     size, and any number of currents, are worked off in chunks that fit the memory.
 

@@ -1,0 +1,193 @@
+"""What a run leaves behind, and what it makes of bad input."""
+
+import json
+import os
+import pickle
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from eitlens.data import Dataset, Noise, generate
+from eitlens.errors import InputError
+from eitlens.evaluate.score import score
+from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.train import NetworkConfig, SourceConfig, train
+from eitlens.train.checkpoint import Progress, read, write
+from eitlens.train.clock import Clock
+from eitlens.train.folder import read_log
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    """A data set on disk; not to be changed."""
+    path = tmp_path_factory.mktemp("set")
+    generate(data, path, device="cpu")
+    return path
+
+
+def test_the_folder_of_a_run(run, finished):
+    names = {file.name for file in finished.iterdir()}
+    weights = {f"{name}.{kind}" for name in ("best", "last") for kind in ("json", "safetensors")}
+    assert names == weights | {"config.json", "features.json", "git.json", "log.csv", "result.json"}
+    result = json.loads((finished / "result.json").read_text())
+    rows = read_log(finished / "log.csv")
+    assert result["steps"] == 12 == int(rows[-1]["step"])
+    validated = [float(row["paper_l2"]) for row in rows if row["paper_l2"]]
+    assert len(validated) == 3
+    assert result["best"]["paper_l2"] == pytest.approx(min(validated), rel=1e-6)
+    assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
+
+
+def test_trained_weights_score_as_in_validation(run, finished, data):
+    """The weights with their features, read from disk, give the metrics of the result to the digit."""
+    from eitlens.data import Pipeline
+    from eitlens.evaluate import metrics
+    from eitlens.train.sources import Supply
+
+    trained = Trained.load(finished, "last")
+    samples = Supply.open(run.data).split("validation", torch.device("cpu"))
+    example = Pipeline(trained.features, run.noise)(samples)
+    logits = trained(example.difference)[:, None]
+    result = json.loads((finished / "result.json").read_text())
+    found = float(metrics.cross_entropy(logits, example.target).mean())
+    assert found == pytest.approx(result["last"]["cross_entropy"], rel=1e-5)
+
+
+def test_a_data_set_on_disk_and_the_first_of_its_currents(run, folder, tmp_path):
+    config = replace(run, data=SourceConfig(folder=str(folder), currents=1), samples=0, epochs=1.0)
+    result = train(replace(config, validate_every=0, noise=Noise((0.0, 0.1))), tmp_path, device="cpu")
+    assert result["steps"] == 6
+    assert Trained.load(tmp_path).features.currents.count == 1
+    # A network of one current is measured on a test set of two.
+    found = score(Trained.load(tmp_path), Dataset.open(folder).split("test"), 0.05)
+    assert found.samples == 6
+    assert 0 <= found.metrics["hausdorff"].low <= found.metrics["hausdorff"].high
+
+
+def test_weights_of_half_the_size(finished, tmp_path):
+    save_compact(finished, "best", tmp_path)
+    sizes = [(path / "best.safetensors").stat().st_size for path in (tmp_path, finished)]
+    assert sizes[0] < 0.6 * sizes[1]
+    data = 0.1 * torch.randn(2, 2, 128, dtype=torch.float64)
+    a, b = (Trained.load(path)(data) for path in (tmp_path, finished))
+    assert float((a - b).abs().max()) < 0.02 * float(b.abs().max())
+
+
+def test_a_malicious_checkpoint_runs_no_code(run, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "harmed"),))
+
+    train(run, tmp_path / "run", device="cpu", stop_after=0)
+    for name in ("checkpoint", "best", "last"):
+        (tmp_path / "run" / f"{name}.safetensors").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(InputError, match=r"checkpoint.safetensors: not a whole checkpoint"):
+        train(run, tmp_path / "run", device="cpu")
+    with pytest.raises(InputError, match=r"best.safetensors: not a whole"):
+        Trained.load(tmp_path / "run")
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_checkpoints_that_do_not_belong(run, tmp_path):
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    train(run, tmp_path / "run", device="cpu", stop_after=0)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="not a whole checkpoint"):
+        train(run, tmp_path / "run", device="cpu")
+    write(path, Progress(2, 0.1, 0.1, 1.0), {"network": {"other": torch.zeros(3)}})
+    with pytest.raises(InputError, match=r"checkpoint.safetensors: the checkpoint of another network"):
+        train(run, tmp_path / "run", device="cpu")
+    save_file({"a": torch.zeros(1)}, path)
+    with pytest.raises(InputError, match="not a checkpoint of a training run: delete it"):
+        train(run, tmp_path / "run", device="cpu")
+
+
+def test_a_checkpoint_of_another_version(tmp_path):
+    write(tmp_path / "c", Progress(2, 0.1, 0.1, 1.0, format=99), {})
+    with pytest.raises(InputError, match="format 99, this eitlens reads 1: update"):
+        read(tmp_path / "c")
+
+
+def test_nan_in_the_data_is_named(run, folder, tmp_path):
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shard = sorted(tmp_path.glob("*.safetensors"))[0]
+    from safetensors import safe_open
+
+    with safe_open(shard, "pt") as stream:
+        header = stream.metadata()
+    tensors = load_file(shard)
+    tensors["difference"][0, 0, 0] = float("nan")
+    save_file(tensors, shard, header)
+    config = replace(run, data=SourceConfig(folder=str(tmp_path)))
+    with pytest.raises(InputError, match=str(shard.name)):
+        train(config, tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+def test_a_loss_that_explodes_says_what_to_do(run, tmp_path):
+    config = replace(run, schedule=replace(run.schedule, lr=1e30, start=1.0), average=0.0, log_every=1)
+    with pytest.raises(InputError, match="smaller learning rate"):
+        train(config, tmp_path / "run", device="cpu")
+
+
+def test_no_data(run, tmp_path):
+    with pytest.raises(InputError, match="give a data set"):
+        train(replace(run, data=SourceConfig()), tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_more_currents_than_there_are(run, data, tmp_path):
+    config = replace(run, data=SourceConfig(stream=data, currents=3))
+    with pytest.raises(InputError, match="first 3 currents asked for, there are 2"):
+        train(config, tmp_path / "run", device="cpu")
+
+
+def test_the_clock_fits_a_run_into_its_time(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    clock = Clock(None, 100.0)
+    steps = 0
+    while not clock.done:
+        # Compilation takes 10 s, a step 0.1 s, and 0.2 s in the second half: the machine is shared.
+        now[0] += 10.0 if clock.step == 0 else 0.1 if now[0] < 50 else 0.2
+        clock.tick()
+        steps += 1
+        if clock.step % 10 == 0:
+            clock.retime()
+    assert now[0] == pytest.approx(100, abs=3)
+    assert steps == pytest.approx(400 + 250, abs=30)
+
+
+def test_minutes_instead_of_samples(run, tmp_path):
+    config = replace(run, samples=0, minutes=0.05, log_every=1)
+    result = train(config, tmp_path / "run", device="cpu")
+    assert 0.03 < result["minutes"] < 0.2
+    assert float(read_log(tmp_path / "run" / "log.csv")[-1]["progress"]) == 1
+
+
+def test_overfitting_eight_samples(run, data, tmp_path):
+    """A network that can learn anything learns eight samples by heart."""
+    config = replace(
+        run,
+        network=NetworkConfig("uit-small", {"width": 16, "resolution": 32}),
+        data=SourceConfig(stream=replace(data, train=8), train=8, block=8, repeat=10_000),
+        noise=Noise(),
+        schedule=replace(run.schedule, lr=3e-3),
+        batch=8,
+        samples=8 * 100,
+        average=0.0,
+        log_every=20,
+        validate_every=50,
+        checkpoint_every=1e9,
+    )
+    train(config, tmp_path / "run", device="cpu")
+    trained = Trained.load(tmp_path / "run", "last")
+    from eitlens.data import Stream, StreamConfig
+
+    assert config.data.stream is not None
+    seen = Stream(StreamConfig(config.data.stream, config.seed, 8, 8), torch.device("cpu"))(0).samples
+    assert score(trained, seen).metrics["hard_dice"].mean > 0.97
