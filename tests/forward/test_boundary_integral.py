@@ -2,6 +2,8 @@
 
 import cmath
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -312,3 +314,19 @@ def test_differentiable_in_shapes_conductivities_and_currents() -> None:
 
     inputs = (group.parameters, group.inside, batch.outside, currents.cosine(square, 2))
     assert torch.autograd.gradcheck(data, tuple(v.clone().requires_grad_() for v in inputs), rtol=1e-4)
+
+
+def test_the_number_of_threads_may_be_set_by_hand():
+    """Some builds of MKL fail in a batched LU after this call."""
+    code = """if True:
+        import torch
+        from eitlens.domain import Square
+        from eitlens.forward import BoundaryIntegralSolver, currents
+        from eitlens.phantom import EllipseSampler
+        torch.set_num_threads(2)
+        square = Square(32)
+        batch = EllipseSampler(seed=1, disjoint=True).batch(0, 3)
+        data = BoundaryIntegralSolver(square, nodes=60).difference(batch, currents.cosine(square, 1))
+        assert bool(torch.isfinite(data).all())
+    """
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from eitlens.train.sources import Supply
 
 HEADS = {
-    "relative_l2": "relative L2 of σ",
-    "paper_l2": "relative L2, paper's scale",
+    "relative_l2": "L2 of σ",
+    "paper_l2": "L2, paper's scale",
     "cross_entropy": "cross entropy",
-    "soft_dice": "Dice, paper's form",
+    "soft_dice": "Dice, paper's",
     "hard_dice": "Dice, thresholded",
-    "iou": "intersection over union",
-    "hausdorff": "Hausdorff distance",
+    "iou": "IoU",
+    "hausdorff": "Hausdorff",
     "calibration_error": "calibration error",
 }
 
@@ -140,11 +140,13 @@ def _record(run: Path, weights: str, data: Path | None, scores: "dict[float, Sco
 def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
-    table = Table(title=title, caption="mean (95 % bootstrap interval), median")
+    count = next(iter(scores.values())).samples
+    caption = "mean, median; below: 95 % bootstrap interval of the mean"
+    table = Table(title=f"{title}, {count} test samples", caption=caption)
     table.add_column("metric")
-    for tau, found in scores.items():
-        table.add_column(f"τ = {tau:g}, {found.samples} samples", justify="right")
+    for tau in scores:
+        table.add_column(f"τ = {tau:g}", justify="right")
     for name, head in HEADS.items():
         cells = (found.rows()[name] for found in scores.values())
-        table.add_row(head, *(f"{s.mean:.4f} ({s.low:.4f} … {s.high:.4f}), {s.median:.4f}" for s in cells))
+        table.add_row(head, *(f"{s.mean:.4f}, {s.median:.4f}\n{s.low:.3f} … {s.high:.3f}" for s in cells))
     console.print(table)

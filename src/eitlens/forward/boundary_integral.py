@@ -86,9 +86,19 @@ class BoundaryIntegralSolver(Solver):
         electrodes = self.domain.conformal_map(self.domain.boundary(g.device)).value
         gap = _squared_distance(curves.point, electrodes)
         source = _background_flux(curves, electrodes, self.domain.boundary_weight * g, gap)
-        charge = torch.linalg.solve(_transmission(curves), -source)
+        charge = _solve_each(_transmission(curves), -source)
         potential = (-curves.step / torch.pi / 2) * gap.log()
         return project(charge.mT @ potential)
+
+
+def _solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknowns currents"]:
+    """Solve a dense system a phantom; on a CPU one after the other.
+
+    MKL's batched LU (torch 2.13) loses its pivots once the number of threads has been set by hand.
+    """
+    if matrix.is_cuda:
+        return torch.linalg.solve(matrix, right)
+    return torch.stack([torch.linalg.solve(a, b) for a, b in zip(matrix, right, strict=True)])
 
 
 def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"]:

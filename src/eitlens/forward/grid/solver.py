@@ -51,9 +51,9 @@ class GridSolver(Solver):
     size, and any number of currents, are worked off in chunks that fit the memory.
 
     Caveats: features thinner than a cell are lost; tips of curvature radius below a cell are blunted. As the
-    contrast tends to 1, f - f0 tends to the difference of cut and whole elements, not to 0: about 1e-6 of f0 at
-    n = 200, which is felt below contrasts of 1 ± 0.01. An interface may reach the boundary (level sets only), but
-    no current should enter there.
+    contrast tends to 1, f - f0 tends to the difference of cut and whole elements, not to 0: about 2e-6 of the
+    difference at contrast 10 (n = 200), which is felt below contrasts of 1 ± 0.01. An interface may reach the
+    boundary (level sets only), but no current should enter there.
     Differentiable (once) in the currents, a Field and a LevelSet, by one adjoint solve.
     """
 

@@ -1,0 +1,99 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from eitlens.cli.evaluate import evaluate, sweep
+from eitlens.cli.train import train
+from eitlens.errors import InputError
+
+app = typer.Typer()
+for command in (train, evaluate, sweep):
+    app.command()(command)
+
+TINY = {
+    "name": "tiny",
+    "network": {"preset": "uit-small", "settings": {"width": 8, "resolution": 32}},
+    "data": {
+        "stream": {
+            "name": "tiny",
+            "n": 32,
+            "train": 8,
+            "validation": 4,
+            "test": 4,
+            "currents": {"count": 1},
+            "sampler": {"count": 1, "disjoint": True},
+            "solver": {"name": "boundary-integral", "tolerance": 1e-4},
+        },
+        "block": 8,
+    },
+    "batch": 4,
+    "samples": 16,
+    "log_every": 2,
+}
+
+
+def _run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    file = tmp_path_factory.mktemp("recipe") / "tiny.json"
+    file.write_text(json.dumps(TINY))
+    return file
+
+
+def test_from_nothing_to_a_measured_network(recipe, tmp_path):
+    out, home = tmp_path / "run", tmp_path / "home"
+    done = _run("train", "--config", recipe, "--out", out, "--device", "cpu", "--export", home)
+    assert done.exit_code == 0, done.output
+    assert "validation: CE" in done.output
+    assert (out / "learning_curve.png").stat().st_size > 1000
+    assert (home / "best.safetensors").stat().st_size < (out / "best.safetensors").stat().st_size
+
+    done = _run("evaluate", home, "--tau", 0, 0.05, 0.2, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert "calibration error" in done.output
+    scores = json.loads((home / "evaluation.json").read_text())["scores"]
+    assert [row["tau"] for row in scores] == [0, 0.05, 0.2]
+    assert {"mean", "median", "low", "high"} == set(scores[0]["metrics"]["relative_l2"])
+
+    done = _run("sweep", out, "--kind", "noise", "--samples", 2, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert (out / "sweep.png").stat().st_size > 1000
+
+
+def test_stopping_and_going_on(recipe, tmp_path):
+    words = ("train", "--config", recipe, "--out", tmp_path, "--device", "cpu", "--no-test")
+    done = _run(*words, "--stop-after", 1e-6)
+    assert "the same command goes on" in done.output
+    assert _run(*words).exit_code == 0
+    assert (tmp_path / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--preset", "papers"), "no recipe is called"),
+        (("--preset", "smoke", "--set", "schedule.rate=1"), "unknown key 'rate'"),
+        (("--preset", "smoke", "--set", "loss"), "expected key=value"),
+        (("--preset", "smoke", "--network", "vit"), "no network is called 'vit'"),
+        (("--preset", "smoke", "--data", "nowhere"), "nowhere/manifest.json: no such file"),
+        (("--preset", "smoke", "--stream", "nothing"), "no data set is called"),
+        (("--preset", "smoke", "--logger", "paper"), "logger must be one of"),
+    ],
+)
+def test_bad_options_are_one_line(words, message, tmp_path):
+    done = _run("train", "--out", tmp_path / "run", "--device", "cpu", *words)
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+    assert "\n" not in str(done.exception)
+
+
+def test_a_folder_that_is_no_run(tmp_path):
+    done = _run("evaluate", tmp_path, "--device", "cpu")
+    assert isinstance(done.exception, InputError)
+    assert "is" in str(done.exception)
+    assert "a run of `eitlens train`" in str(done.exception)
