@@ -176,7 +176,7 @@ def _evaluate(given: argparse.Namespace, config: TrainConfig) -> None:
 
 
 def _config(given: argparse.Namespace, source: SourceConfig, **length: Any) -> TrainConfig:
-    paper = replace(preset("paper"), epochs=0.0, data=source, **length)
+    paper = replace(preset("paper"), data=source, **({"epochs": 0.0} | length))
     return replace(
         paper,
         name=f"{given.network}-{given.currents}",

@@ -97,7 +97,8 @@ def _solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknown
     MKL's batched LU (torch 2.13) loses its pivots once the number of threads has been set by hand.
     """
     if matrix.is_cuda:
-        return torch.linalg.solve(matrix, right)
+        solution: Tensor = torch.linalg.solve(matrix, right)
+        return solution
     return torch.stack([torch.linalg.solve(a, b) for a, b in zip(matrix, right, strict=True)])
 
 
