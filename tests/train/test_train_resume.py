@@ -72,7 +72,7 @@ def test_two_processes_match_one_with_the_same_global_batch(run, tmp_path):
     # Batch norms, weights over the batch and no dropout, which differs from process to process.
     network = NetworkConfig("unet", {"width": 8, "resolution": 32, "levels": 3})
     config = replace(run, network=network, loss="weighted-bce", samples=16, log_every=1, average=0.0)
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29713")
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
     done = _start(config, tmp_path / "two", launcher=launcher)
     assert done.returncode == 0, done.stderr[-2000:]
     train(config, tmp_path / "one", device="cpu")

@@ -1,5 +1,6 @@
 """What a run leaves behind, and what it makes of bad input."""
 
+import errno
 import json
 import os
 import pickle
@@ -134,6 +135,21 @@ def test_a_loss_that_explodes_says_what_to_do(run, tmp_path):
         train(config, tmp_path / "run", device="cpu")
 
 
+def test_a_full_disk(run, tmp_path, monkeypatch):
+    train(run, tmp_path / "run", device="cpu", stop_after=0)
+    before = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("eitlens.data.files.os.fsync", full)
+        with pytest.raises(InputError, match="No space left on device: free some"):
+            train(run, tmp_path / "run", device="cpu")
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == before
+    assert train(run, tmp_path / "run", device="cpu") is not None
+
+
 def test_no_data(run, tmp_path):
     with pytest.raises(InputError, match="give a data set"):
         train(replace(run, data=SourceConfig()), tmp_path / "run", device="cpu")
@@ -174,14 +190,14 @@ def test_overfitting_eight_samples(run, data, tmp_path):
     config = replace(
         run,
         network=NetworkConfig("uit-small", {"width": 16, "resolution": 32}),
-        data=SourceConfig(stream=replace(data, train=8), train=8, block=8, repeat=10_000),
+        data=SourceConfig(stream=data, block=8, repeat=10_000),
         noise=Noise(),
         schedule=replace(run.schedule, lr=3e-3),
         batch=8,
-        samples=8 * 100,
+        samples=8 * 90,
         average=0.0,
         log_every=20,
-        validate_every=50,
+        validate_every=90,
         checkpoint_every=1e9,
     )
     train(config, tmp_path / "run", device="cpu")

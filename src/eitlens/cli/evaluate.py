@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from eitlens.data import DataConfig
     from eitlens.evaluate.score import Score
+    from eitlens.evaluate.trained import Trained
     from eitlens.train.sources import Supply
 
 HEADS = {
@@ -50,7 +51,9 @@ def evaluate(
 
     place, console = pick_device(device), Console()
     trained = Trained.load(run, weights, place)
-    samples = _supply(run, data).split("test", place, limit)
+    supply = _supply(run, data)
+    _check_family(supply, trained)
+    samples = supply.split("test", place, limit)
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
     for level in levels:
@@ -115,6 +118,14 @@ def _supply(run: Path, data: Path | None) -> "Supply":
     if data is not None:
         return Supply.open(SourceConfig(folder=str(data)))
     return Supply.open(TrainConfig.read(run / "config.json").data)
+
+
+def _check_family(supply: "Supply", trained: "Trained") -> None:
+    from eitlens.errors import InputError
+
+    given, known = supply.currents.family, trained.features.currents.family
+    if given != known:
+        raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
 
 
 def _home(run: Path) -> "DataConfig":

@@ -8,8 +8,10 @@ from typer.core import TyperGroup
 from eitlens import __version__
 from eitlens.cli.check import check
 from eitlens.cli.demo import demo
+from eitlens.cli.evaluate import evaluate, sweep
 from eitlens.cli.generate import generate
 from eitlens.cli.models import models
+from eitlens.cli.train import train
 from eitlens.errors import ConvergenceError, InputError
 
 
@@ -47,7 +49,5 @@ def _options(
     """See inside a body from measurements on its boundary."""
 
 
-app.command()(check)
-app.command()(demo)
-app.command()(generate)
-app.command()(models)
+for command in (check, demo, evaluate, generate, models, sweep, train):
+    app.command()(command)

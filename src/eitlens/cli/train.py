@@ -49,9 +49,13 @@ def train(
     recipe = _recipe(preset, config, changes, settings or [])
     console = Console()
     observers = [create_logger(name, recipe, out) for name in logger or []]
-    with _progress_bar(console) as bar:
-        observers.append(_observer(bar, recipe))
-        result = fit(recipe, out, device, stop_after or float("inf"), tuple(observers))
+    try:
+        with _progress_bar(console) as bar:
+            observers.append(_observer(bar, recipe))
+            result = fit(recipe, out, device, stop_after or float("inf"), tuple(observers))
+    except KeyboardInterrupt:
+        console.print(f"interrupted; the same command goes on from the last checkpoint: {out}")
+        raise typer.Exit(130) from None
     if _rank() > 0:
         return
     _draw(read_log(RunFolder(out).log), out / "learning_curve.png")

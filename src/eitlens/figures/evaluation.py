@@ -45,17 +45,21 @@ def sweep_figure(points: Sequence[Point], path: Path) -> None:
             _panel(panel, kind, [point for point in points if point.kind == kind])
         for panel in axes.flat[len(kinds) :]:
             panel.set_axis_off()
-        axes[0, 0].legend()
+        axes[0, 0].legend(loc="best")
 
 
 def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:
     x: list[Any] = [point.value for point in points]
     for name, label, shade in LINES:
-        summaries = [point.score.metrics[name] for point in points]
-        panel.fill_between(x, [s.low for s in summaries], [s.high for s in summaries], color=shade, alpha=0.2)
-        panel.plot(x, [s.mean for s in summaries], ".-", color=shade, label=label)
-    panel.set(xlabel=TITLES[kind], ylim=(0, None))
+        found = [point.score.metrics[name] for point in points]
+        means, low, high = ([getattr(s, end) for s in found] for end in ("mean", "low", "high"))
+        panel.plot(x, means, "." if kind == "shapes" else ".-", color=shade, label=label)
+        panel.vlines(x, low, high, color=shade, linewidth=0.8)
+    panel.set(xlabel=TITLES[kind], ylim=(0, max(1.0, panel.get_ylim()[1])))
     if kind == "contrast":
         panel.set_xscale("log")
+        panel.set_xticks(x, [f"{value:g}" for value in x])
+        panel.minorticks_off()
     if kind == "shapes":
-        panel.tick_params(axis="x", rotation=20, labelsize=6)
+        panel.set_xticks(range(len(x)), [value.replace(", ", ",\n") for value in x], fontsize=6)
+        panel.margins(x=0.15)

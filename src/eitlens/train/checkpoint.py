@@ -77,6 +77,8 @@ def _progress(path: Path, header: str | None, remedy: str) -> Progress:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a checkpoint of a training run: {remedy}") from None
+    if not isinstance(found.best, dict) or any(type(v) not in (int, float) for v in found.best.values()):
+        raise InputError(f"{path}: damaged: {remedy}")
     if found.format != FORMAT:
         raise InputError(
             f"{path}: format {found.format!r}, this eitlens reads {FORMAT}: update it, or {remedy}"

@@ -60,7 +60,9 @@ def prepare(
 ) -> Setup:
     """Put everything in its place; `features` are those of the run being resumed."""
     part, device = Part(fabric.global_rank, fabric.world_size), fabric.device
-    features = features or _features(config, supply, device)
+    found = features or _features(config, supply, device)
+    # On GPUs the last digit of a scale may differ from process to process.
+    features = Features.from_dict(fabric.broadcast(found.to_dict()))
     if part.world > 1:
         share_norms(network, device)
     network.to(device)

@@ -90,9 +90,12 @@ class StreamSource:
 class Examples:
     """What the network is shown at step k; on a GPU it is made while the step before is computed."""
 
-    def __init__(self, source: Source, pipeline: Pipeline, device: torch.device) -> None:
+    def __init__(
+        self, source: Source, pipeline: Pipeline, device: torch.device, ahead: bool | None = None
+    ) -> None:
         self._source, self._pipeline = source, pipeline
-        self._ahead = Ahead(self._make, device, depth=2) if device.type == "cuda" else None
+        wanted = device.type == "cuda" if ahead is None else ahead
+        self._ahead = Ahead(self._make, device, depth=2) if wanted else None
 
     def __call__(self, step: int) -> Example:
         """Features and target."""

@@ -60,6 +60,8 @@ class State:
             _load(setup.network, parts.get("network", {}))
             if setup.average is not None:
                 _load(setup.average.network, parts.get("average", {}))
+            if progress.best:
+                _check(setup.kept, parts.get("best", {}))
             optimiser.from_tensors(setup.optimiser, parts.get("optimiser", {}))
         except InputError as error:
             raise InputError(f"{path}: {error}: delete it to train again from the start") from None
@@ -70,9 +72,13 @@ class State:
 
 
 def _load(network: Network, tensors: dict[str, Tensor]) -> None:
+    _check(network, tensors)
+    network.load_state_dict(tensors)
+
+
+def _check(network: Network, tensors: dict[str, Tensor]) -> None:
     expected = network.state_dict()
     odd = sorted(expected.keys() ^ tensors.keys())
     odd = odd or [name for name, tensor in expected.items() if tensors[name].shape != tensor.shape]
     if odd:
         raise InputError(f"the checkpoint of another network: {odd[0]!r} does not fit")
-    network.load_state_dict(tensors)

@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from eitlens.data import Features, Noise, Pipeline
+from eitlens.errors import InputError
+from eitlens.train import SourceConfig
+from eitlens.train.sources import Examples, FolderSource, Part, Supply
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def supply(data) -> Supply:
+    return Supply.open(SourceConfig(stream=data, block=8))
+
+
+def test_examples_made_ahead_are_the_same(supply, data):
+    pipeline = Pipeline(Features(data.n, data.currents), Noise((0.1,)), augment=True, seed=3)
+    plain = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU)
+    ahead = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, ahead=True)
+    for step in (0, 1, 2, 7, 3):
+        a, b = plain(step), ahead(step)
+        assert torch.equal(a.features, b.features)
+        assert torch.equal(a.target, b.target)
+    ahead.close()
+
+
+def test_an_epoch_shows_every_sample_once_and_processes_share_it(supply):
+    samples = supply.split("train", CPU)
+    whole = FolderSource(samples, 8, 1, Part())
+    halves = [FolderSource(samples, 8, 1, Part(rank, 2)) for rank in range(2)]
+    assert whole.interval == 3
+    for epoch in range(2):
+        seen = []
+        for step in range(3 * epoch, 3 * epoch + 3):
+            batch = whole(step)
+            assert batch.epoch == epoch
+            shared = torch.cat([half(step).samples.index for half in halves])
+            assert torch.equal(shared, batch.samples.index)
+            seen += batch.samples.index.tolist()
+        assert sorted(seen) == list(range(24))
+
+
+def test_splits_share_nothing_and_may_be_cut(data):
+    supply = Supply.open(SourceConfig(stream=data, validation=4, currents=1))
+    assert supply.split("validation", CPU).index.tolist() == [24, 25, 26, 27]
+    assert supply.split("test", CPU).index.tolist() == list(range(30, 36))
+    assert supply.split("train", CPU, 3).difference.shape == (3, 1, 128)
+
+
+def test_a_batch_larger_than_the_data(supply):
+    with pytest.raises(InputError, match="batch of 99 from 24 training samples"):
+        FolderSource(supply.split("train", CPU), 99, 0, Part())
+
+
+def test_an_empty_split(data):
+    supply = Supply.open(SourceConfig(stream=replace(data, test=0)))
+    with pytest.raises(InputError, match="this split is empty"):
+        supply.split("test", CPU)
