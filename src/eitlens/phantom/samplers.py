@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -23,11 +24,32 @@ _ATTEMPTS, _ROUNDS = 16, 512
 
 
 class Sampler(ABC):
-    """A distribution of phantoms."""
+    """A distribution of phantoms of one kind of shape.
+
+    With `disjoint` the whole configuration is drawn again until no shape comes nearer than about `gap` to
+    another: the same distribution, conditioned on that.
+    """
+
+    kind: ClassVar[type[Shape]]
+    disjoint: bool
+    gap: float
+    inside: float
+    outside: float
 
     @abstractmethod
+    def draw(
+        self, index: Int64[Tensor, "*#batch"], attempt: Attempt
+    ) -> Float64[Tensor, "*batch slots parameters"]:
+        """One draw of the shapes of a phantom, not yet checked for overlaps."""
+
     def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
         """The phantoms with these indices, on the device of `index`."""
+        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
+        return _one_kind(self.kind, rows, self.inside, self.outside)
+
+    def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
+        """Whether no two shapes come nearer than the gap."""
+        return _apart(self.kind, rows, self.gap)
 
     def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
         """The phantoms start … stop - 1."""
@@ -42,11 +64,10 @@ class Sampler(ABC):
 class EllipseSampler(Sampler):
     """The paper's phantoms: `count` ellipses, one semi-axis from `short`, the other from `long`, any angle.
 
-    Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`. With `disjoint`
-    the whole configuration is drawn again until no ellipse comes nearer than about `gap` to another: the same
-    distribution, conditioned on that.
+    Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`.
     """
 
+    kind: ClassVar[type[Shape]] = Ellipse
     seed: int
     count: int = 4
     short: Range = (0.1, 0.2)
@@ -63,11 +84,6 @@ class EllipseSampler(Sampler):
         _check_ranges(self.extent, short=self.short, long=self.long)
         _check_conductivities(self.inside, self.outside)
 
-    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
-        """The phantoms with these indices."""
-        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
-        return _one_kind(Ellipse, rows, self.inside, self.outside)
-
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
     ) -> Float64[Tensor, "*batch {self.count} 5"]:
@@ -76,22 +92,16 @@ class EllipseSampler(Sampler):
         u = torch.unflatten(numbers, -1, (self.count, 5))
         a, b = _between(self.short, u[..., 2]), _between(self.long, u[..., 3])
         cos, sin = random.turn(u[..., 4])
-        half_x, half_y = (
-            ((a * cos).square() + (b * sin).square()).sqrt(),
-            ((a * sin).square() + (b * cos).square()).sqrt(),
-        )
-        room = self.extent - torch.stack([half_x, half_y], -1)
+        from_a, from_b = torch.stack([a * cos, a * sin], -1), torch.stack([b * sin, b * cos], -1)
+        room = self.extent - (from_a.square() + from_b.square()).sqrt()
         return torch.cat([room * (2 * u[..., :2] - 1), torch.stack([a, b, 2 * torch.pi * u[..., 4]], -1)], -1)
-
-    def apart(self, rows: Float64[Tensor, "*batch slots 5"]) -> Bool[Tensor, "*batch"]:
-        """Whether no two ellipses come nearer than the gap."""
-        return _apart(Ellipse, rows, self.gap)
 
 
 @dataclass(frozen=True)
 class PolygonSampler(Sampler):
     """`count` star-shaped polygons of `corners` vertices at distances from `radius` about their centres."""
 
+    kind: ClassVar[type[Shape]] = Polygon
     seed: int
     count: int = 4
     corners: int = 5
@@ -110,11 +120,6 @@ class PolygonSampler(Sampler):
         _check_ranges(self.extent, radius=self.radius)
         _check_conductivities(self.inside, self.outside)
 
-    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
-        """The phantoms with these indices."""
-        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
-        return _one_kind(Polygon, rows, self.inside, self.outside)
-
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
     ) -> Float64[Tensor, "*batch {self.count} parameters"]:
@@ -131,12 +136,8 @@ class PolygonSampler(Sampler):
         center = low + (high - low) * u[..., -3:-1]
         return (center[..., None, :] + arm).flatten(-2)
 
-    def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
-        """Whether no two polygons come nearer than the gap."""
-        return _apart(Polygon, rows, self.gap)
 
-
-def _draw_until_apart(sampler: EllipseSampler | PolygonSampler, index: Int64[Tensor, "batch"]) -> Tensor:
+def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:
     """The first of the draws 0, 1, 2, … that is apart, for each sample; tried in blocks to fill a GPU."""
     rows = sampler.draw(index, 0)
     pending = torch.nonzero(~sampler.apart(rows)).flatten()
