@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 import typer
@@ -6,6 +7,7 @@ from typer.testing import CliRunner
 
 from eitlens.cli.evaluate import evaluate, sweep
 from eitlens.cli.train import train
+from eitlens.data import DataConfig, generate
 from eitlens.errors import InputError
 
 app = typer.Typer()
@@ -97,3 +99,18 @@ def test_a_folder_that_is_no_run(tmp_path):
     assert isinstance(done.exception, InputError)
     assert "is" in str(done.exception)
     assert "a run of `eitlens train`" in str(done.exception)
+
+
+def test_a_run_is_evaluated_without_its_data_set(tmp_path):
+    """The recipe kept with the run makes the same test samples again."""
+    recipe = TINY["data"]["stream"]
+    generate(DataConfig.from_dict(recipe), tmp_path / "data")
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(TINY | {"data": {"folder": str(tmp_path / "data")}}))
+    run = tmp_path / "run"
+    assert _run("train", "--config", config, "--out", run, "--device", "cpu").exit_code == 0
+    scores = json.loads((run / "evaluation.json").read_text())
+    shutil.rmtree(tmp_path / "data")
+    assert _run("evaluate", run, "--device", "cpu").exit_code == 0
+    again = json.loads((run / "evaluation.json").read_text())
+    assert again["scores"] == scores["scores"]

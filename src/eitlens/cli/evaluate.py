@@ -111,13 +111,19 @@ def sweep(
 
 
 def _supply(run: Path, data: Path | None) -> "Supply":
-    """Where test samples come from: the data set given, or what the run was trained on."""
+    """Where test samples come from: the data set given, the run's, or its recipe if that is not here."""
+    from dataclasses import replace
+
     from eitlens.train import SourceConfig, TrainConfig
+    from eitlens.train.folder import RunFolder
     from eitlens.train.sources import Supply
 
     if data is not None:
         return Supply.open(SourceConfig(folder=str(data)))
-    return Supply.open(TrainConfig.read(run / "config.json").data)
+    source, recipe = TrainConfig.read(run / "config.json").data, RunFolder(run).recipe()
+    if source.folder and recipe is not None and not Path(source.folder).exists():
+        source = replace(source, folder="", stream=recipe)
+    return Supply.open(source)
 
 
 def _check_family(supply: "Supply", trained: "Trained") -> None:
@@ -130,16 +136,11 @@ def _check_family(supply: "Supply", trained: "Trained") -> None:
 
 def _home(run: Path) -> "DataConfig":
     """The recipe of what the network was trained on."""
-    from eitlens.data import Dataset
     from eitlens.errors import InputError
-    from eitlens.train import TrainConfig
 
-    source = TrainConfig.read(run / "config.json").data
-    recipe = source.stream or Dataset.open(source.folder).config
+    recipe = _supply(run, None).recipe
     if recipe is None:
-        raise InputError(
-            f"{source.folder}: an imported data set has no recipe to sweep from: train on a stream"
-        )
+        raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")
     return recipe
 
 

@@ -1,6 +1,7 @@
 """A run's folder: what was asked for, what happened, and the weights.
 
 config.json          the configuration
+data.json            the recipe of the data, where there is one: test samples can be made again from it
 features.json        what the network is fed with, for `eitlens.data.Features`
 git.json             version, commit, and whether there were changes
 log.csv              a row every few steps
@@ -23,7 +24,7 @@ import torch
 from safetensors import SafetensorError
 
 from eitlens import __version__
-from eitlens.data import Features
+from eitlens.data import DataConfig, Features
 from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically
 from eitlens.errors import InputError
 from eitlens.models import Network, save
@@ -69,6 +70,16 @@ class RunFolder:
             raise InputError(f"{self.path}: holds another run ({other}): choose another folder")
         if self.result.exists():
             raise InputError(f"{self.path}: this run is finished: `eitlens evaluate {self.path}`")
+
+    def keep_recipe(self, recipe: DataConfig | None) -> None:
+        """Write how the data were made; an imported data set has no recipe."""
+        if recipe is not None:
+            write_json(self.path / "data.json", recipe.to_dict())
+
+    def recipe(self) -> DataConfig | None:
+        """How the data were made, if it is known."""
+        file = self.path / "data.json"
+        return DataConfig.from_dict(read_json(file)) if file.exists() else None
 
     def keep_features(self, features: Features) -> None:
         """Write what the network is fed with."""

@@ -54,6 +54,7 @@ def train(
     run = RunFolder(Path(folder))
     if fabric.global_rank == 0:
         run.begin(config)
+        run.keep_recipe(supply.recipe)
     fabric.barrier()
     with float32_products(config.precision):
         setup = prepare(config, fabric, supply, network, run.features())

@@ -150,6 +150,11 @@ class Supply:
         return simulate(self._recipe, start, stop if most is None else min(stop, start + most), device)
 
     @property
+    def recipe(self) -> DataConfig | None:
+        """How the samples are made; None for an imported data set."""
+        return self.config.stream if self.dataset is None else self.dataset.config
+
+    @property
     def _recipe(self) -> DataConfig:
         assert self.config.stream is not None
         return replace(self.config.stream, currents=self.currents)
