@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
         BoundaryIntegralSolver,
+        Field,
         GridSolver,
         LevelSet,
         NeumannToDirichlet,
@@ -52,6 +53,7 @@ _HOME = {
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
         "BoundaryIntegralSolver",
+        "Field",
         "GridSolver",
         "LevelSet",
         "NeumannToDirichlet",
@@ -81,6 +83,7 @@ __all__ = [
     "Domain",
     "Ellipse",
     "EllipseSampler",
+    "Field",
     "GridSolver",
     "InputError",
     "LevelSet",
