@@ -31,7 +31,8 @@ def folder(data, tmp_path_factory):
 def test_the_folder_of_a_run(run, finished):
     names = {file.name for file in finished.iterdir()}
     weights = {f"{name}.{kind}" for name in ("best", "last") for kind in ("json", "safetensors")}
-    assert names == weights | {"config.json", "features.json", "git.json", "log.csv", "result.json"}
+    plain = {"config.json", "data.json", "features.json", "git.json", "log.csv", "result.json"}
+    assert names == weights | plain
     result = json.loads((finished / "result.json").read_text())
     rows = read_log(finished / "log.csv")
     assert result["steps"] == 12 == int(rows[-1]["step"])
