@@ -6,8 +6,8 @@ pixels (area under the ROC curve, AUC) and how far the index function I_L is fro
 uniform there. Eigenvalues decay exponentially, so past L = 80 or so they drown in rounding: the noise floor
 stops the sum there by itself.
 
-The median over 8 phantoms of the AUC at L = 60 depends on the seed: 0.955, 0.941, 0.942 and 0.949 for the seeds 11 (used
-here), 1, 2 and 3. Single phantoms reach from 0.88 to 0.98, so the bar of 0.94 holds for medians only.
+The median over 8 phantoms of the AUC at L = 60 depends on the seed: 0.955, 0.941, 0.942 and 0.949 for the seeds
+11 (used here), 1, 2 and 3. Single phantoms reach from 0.88 to 0.98, so the bar of 0.94 holds for medians only.
 """
 
 import numpy as np
