@@ -1,13 +1,10 @@
-"""How fast training is, and a first real run, with the library alone.
+"""How fast training is, with the library alone.
 
     PYTHONPATH=src python3 benchmarks/train.py speed --device cuda --network uit --batch 64
-    PYTHONPATH=src python3 benchmarks/train.py run --data data/disjoint --network uit --currents 1 --batch 64 \
-        --epochs 50 --run runs/uit --out results/uit
 
-`speed` times the training step on one fixed batch, then with samples from memory and from the stream made
-into features as they are in training, and the parts alone; results are printed and appended to speed.jsonl.
-`run` makes the data set if it is not there, trains by the paper's recipe (started again, it goes on), scores
-the best weights on the test split and brings home 16-bit weights, log, result and evaluation.
+Times the training step on one fixed batch, then with samples from memory and from the stream made into
+features as they are in training, and the parts alone; results are printed and appended to speed.jsonl. Real runs
+are `eitlens train` and, for the paper's table, `eitlens benchmark table1 --train`.
 """
 
 import argparse
@@ -22,25 +19,22 @@ from typing import Any
 
 import torch
 
-from eitlens.data import Dataset, Example, Noise, generate, pick_device
+from eitlens.data import Example, Noise
 from eitlens.data import preset as data_preset
-from eitlens.evaluate.score import score
-from eitlens.evaluate.trained import Trained, save_compact
-from eitlens.figures.training import learning_curve
 from eitlens.train import NetworkConfig, SourceConfig, TrainConfig, preset
 from eitlens.train.fabric import create_fabric, float32_products
-from eitlens.train.folder import RunFolder, read_log, write_json
-from eitlens.train.loop import Loop, train
+from eitlens.train.folder import RunFolder
+from eitlens.train.loop import Loop
 from eitlens.train.setup import Setup, create_network, prepare
 from eitlens.train.sources import Examples, FolderSource, Supply
 
 
 def main() -> None:
-    """Measure, or train."""
+    """Measure."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=("speed", "run"))
+    parser.add_argument("mode", choices=("speed",))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--network", default="uit")
     parser.add_argument("--currents", type=int, default=3)
@@ -49,27 +43,20 @@ def main() -> None:
     parser.add_argument("--compile", default="default")
     parser.add_argument("--preset", default="paper-disjoint", help="the data")
     parser.add_argument("--out", type=Path, default=Path("out/train"))
-    parser.add_argument("--steps", type=int, default=60, help="speed: steps timed")
-    parser.add_argument("--block", type=int, default=512, help="speed: samples simulated at once")
+    parser.add_argument("--steps", type=int, default=60, help="steps timed")
+    parser.add_argument("--block", type=int, default=512, help="samples simulated at once")
     parser.add_argument("--tau", type=float, nargs="+", default=[0.0])
-    parser.add_argument("--test-tau", type=float, nargs="+", help="those of training by default")
-    parser.add_argument("--data", type=Path, default=Path("data/set"), help="run: folder of the data set")
-    parser.add_argument("--run", type=Path, default=Path("runs/run"), help="run: folder of the run")
-    parser.add_argument("--epochs", type=float, default=50)
-    parser.add_argument("--minutes", type=float, default=0.0, help="run: instead of epochs")
-    parser.add_argument("--stop-after", type=float, default=float("inf"))
     parser.add_argument("--average", type=float, default=0.0)
     parser.add_argument("--augment", action="store_true")
     parser.add_argument("--scale", action="store_true")
     parser.add_argument("--lr", type=float, default=1e-3)
-    given = parser.parse_args()
-    (speed if given.mode == "speed" else run)(given)
+    speed(parser.parse_args())
 
 
 def speed(given: argparse.Namespace) -> None:
     """Images a second of the step alone, of the whole loop, and of the parts."""
     stream = SourceConfig(stream=data_preset(given.preset), currents=given.currents, block=given.block)
-    config = _config(given, replace(stream, validation=64), samples=10**9)
+    config = _config(given, replace(stream, validation=64))
     fabric, supply = create_fabric(config.precision, given.device), Supply.open(config.data)
     with tempfile.TemporaryDirectory() as folder, float32_products(config.precision):
         run = RunFolder(Path(folder) / "run")
@@ -142,41 +129,8 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def run(given: argparse.Namespace) -> None:
-    """Data, training, evaluation, and what to bring home."""
-    generate(data_preset(given.preset), given.data, device=given.device)
-    source = SourceConfig(folder=str(given.data), currents=given.currents)
-    length = {"minutes": given.minutes} if given.minutes else {"epochs": given.epochs}
-    config = _config(given, source, **length)
-    result = train(config, given.run, given.device, given.stop_after, (_tell,))
-    given.out.mkdir(parents=True, exist_ok=True)
-    learning_curve(read_log(given.run / "log.csv"), given.run / "learning_curve.png")
-    if result is not None:
-        _evaluate(given, config)
-    for name in ("best", "last"):
-        save_compact(given.run, name, given.out)
-    for file in (*given.run.glob("*.json"), given.run / "log.csv", given.run / "learning_curve.png"):
-        (given.out / file.name).write_bytes(file.read_bytes())
-    print("finished" if result else "stopped: the same command goes on")
-
-
-def _evaluate(given: argparse.Namespace, config: TrainConfig) -> None:
-    device = pick_device(given.device)
-    trained = Trained.load(given.run, "best", device)
-    samples = Dataset.open(given.data).split("test", device)
-    scores = []
-    for tau in given.test_tau or given.tau:
-        found = score(trained, samples, tau)
-        scores.append({"tau": tau} | found.to_dict())
-        print(
-            tau,
-            {name: f"{row.mean:.4f} ({row.low:.4f} … {row.high:.4f})" for name, row in found.rows().items()},
-        )
-    write_json(given.run / "evaluation.json", {"run": config.name, "scores": scores})
-
-
-def _config(given: argparse.Namespace, source: SourceConfig, **length: Any) -> TrainConfig:
-    paper = replace(preset("paper"), data=source, **({"epochs": 0.0} | length))
+def _config(given: argparse.Namespace, source: SourceConfig) -> TrainConfig:
+    paper = replace(preset("paper"), data=source, epochs=0.0, samples=10**9)
     return replace(
         paper,
         name=f"{given.network}-{given.currents}",
@@ -190,12 +144,6 @@ def _config(given: argparse.Namespace, source: SourceConfig, **length: Any) -> T
         augment=given.augment,
         scale=given.scale,
     )
-
-
-def _tell(row: dict[str, float]) -> None:
-    if "soft_dice" in row:
-        keys = ("step", "seconds", "loss", "images_per_second", "cross_entropy", "paper_l2", "soft_dice")
-        print(" ".join(f"{key} {row[key]:.5g}" for key in keys), flush=True)
 
 
 def _say(out: Path, record: dict[str, Any]) -> None:

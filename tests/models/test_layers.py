@@ -21,9 +21,9 @@ def test_adjoint_of_resize(n: int, m: int) -> None:
     weight = torch.randn(2, 3, m, m, dtype=torch.float64)
     (scattered,) = torch.autograd.grad((interpolate(x, m) * weight).sum(), x)
     (ours,) = torch.autograd.grad((resize(x, m) * weight).sum(), x)
-    torch.testing.assert_close(ours, scattered, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours, scattered, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(
-        (adjoint(weight, n) * x).sum(), (interpolate(x, m) * weight).sum(), rtol=1e-5, atol=1e-5
+        (adjoint(weight, n) * x).sum(), (interpolate(x, m) * weight).sum(), rtol=1e-10, atol=1e-10
     )
 
 

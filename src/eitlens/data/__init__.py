@@ -2,6 +2,7 @@
 
 from eitlens.data.ahead import Ahead
 from eitlens.data.check import check
+from eitlens.data.codes import Codes
 from eitlens.data.config import CurrentsConfig, DataConfig, SamplerConfig, SolverConfig, Split
 from eitlens.data.dataset import Dataset
 from eitlens.data.device import pick_device
@@ -19,6 +20,7 @@ __all__ = [
     "PRESETS",
     "Ahead",
     "Batch",
+    "Codes",
     "CurrentsConfig",
     "DataConfig",
     "Dataset",

@@ -32,15 +32,20 @@ class Features:
             differences with zeros beyond the edge and h = 1/201: twice too large, and far more on the edge.
         scale: what each of the 3L channels is divided by; empty for 1 (as in the paper). No mean is
             subtracted, so that no data still means no input.
+        fewest: the fewest of the currents that may be given, 0 for all of them; channels of those not given
+            are zero, which a network must have been trained for.
     """
 
     n: int = 200
     currents: CurrentsConfig = field(default_factory=CurrentsConfig)
     gradient: Literal["exact", "repo"] = "exact"
     scale: tuple[float, ...] = ()
+    fewest: int = 0
 
     def __post_init__(self) -> None:
         at_least("features: n", self.n, 16)
+        if not 0 <= self.fewest <= self.currents.count:
+            raise InputError(f"features: fewest must lie in 0 … {self.currents.count}, got {self.fewest}")
         choose("features: gradient", self.gradient, ("exact", "repo"))
         object.__setattr__(self, "scale", tuple(float(value) for value in self.scale))
         if self.scale and len(self.scale) != self.channels:
@@ -61,7 +66,10 @@ class Features:
 
     def fields(self, difference: Data) -> Float64[Tensor, "*batch channels nx ny"]:
         """The channels in their physical size."""
-        if difference.ndim < 2 or difference.shape[-2] != self.currents.count:
+        missing = self.currents.count - difference.shape[-2] if difference.ndim >= 2 else -1
+        if 0 < missing <= self.currents.count - (self.fewest or self.currents.count):
+            difference = torch.nn.functional.pad(difference, (0, 0, 0, missing))
+        elif missing:
             got = tuple(difference.shape)
             raise InputError(
                 f"features: expected (…, {self.currents.count}, {4 * self.n}) boundary differences, got {got}"

@@ -19,20 +19,23 @@ from eitlens.forward.base import Data
 class Noise:
     """The paper's noise (1 + τ G)(f - f0) with a τ for each sample.
 
-    `levels` is one τ for all (`(0.0,)` is no noise), several to choose from with equal probability, or, with
-    `draw="range"`, the two ends of a uniform distribution.
+    `levels` is one τ for all (`(0.0,)` is no noise), several to choose from with equal probability, or two ends:
+    of a uniform distribution with `draw="range"`; with `draw="spread"` a third of the samples has no noise, a
+    third a τ between the ends uniform in log τ, and a third one uniform between 0 and the upper end.
     """
 
     levels: tuple[float, ...] = (0.0,)
-    draw: Literal["set", "range"] = "set"
+    draw: Literal["set", "range", "spread"] = "set"
 
     def __post_init__(self) -> None:
-        choose("noise: draw", self.draw, ("set", "range"))
+        choose("noise: draw", self.draw, ("set", "range", "spread"))
         object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
         if not self.levels or not all(0 <= level < float("inf") for level in self.levels):
             raise InputError(f"noise: levels must be finite numbers >= 0, got {list(self.levels)}")
-        if self.draw == "range" and (len(self.levels) != 2 or self.levels[0] > self.levels[1]):
-            raise InputError(f"noise: a range has two ends, low <= high, got {list(self.levels)}")
+        if self.draw != "set" and (len(self.levels) != 2 or self.levels[0] > self.levels[1]):
+            raise InputError(f"noise: a {self.draw} has two ends, low <= high, got {list(self.levels)}")
+        if self.draw == "spread" and self.levels[0] <= 0:
+            raise InputError(f"noise: a spread begins above 0, got {list(self.levels)}")
 
     @property
     def silent(self) -> bool:
@@ -44,6 +47,10 @@ class Noise:
         u = random.uniform(mixed(seed, "tau", epoch), index, 1)[:, 0]
         if self.draw == "range":
             return self.levels[0] + (self.levels[1] - self.levels[0]) * u
+        if self.draw == "spread":
+            low, high = self.levels
+            log, flat = low * (high / low) ** (3 * u - 1), high * (3 * u - 2)
+            return torch.where(u < 1 / 3, torch.zeros_like(u), torch.where(u < 2 / 3, log, flat))
         levels = torch.tensor(self.levels, dtype=torch.float64, device=index.device)
         return levels[(u * len(self.levels)).long()]
 

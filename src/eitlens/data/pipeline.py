@@ -6,22 +6,33 @@ import torch
 from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
+from eitlens import random
+from eitlens.data.codes import Codes
 from eitlens.data.features import Features
 from eitlens.data.noise import Noise
+from eitlens.data.order import mixed
 from eitlens.data.samples import Samples
 from eitlens.data.symmetry import symmetries
+from eitlens.forward.base import Data
 
 
 @dataclass(frozen=True)
 class Example:
     """A batch ready for the network."""
 
-    features: Float32[Tensor, "samples channels nx ny"]
+    features: Float32[Tensor, "samples channels nx ny"] | Float32[Tensor, "samples code"]
     target: Float32[Tensor, "samples 1 nx ny"]
     """1 at the nodes in the inclusion, 0 elsewhere."""
     index: Int64[Tensor, "samples"]
     difference: Float64[Tensor, "samples currents boundary"]
     """The boundary data the features were made of, moved and noisy."""
+
+    def split(self, count: int) -> list["Example"]:
+        """Batches of `count` samples."""
+        parts = (
+            torch.split(part, count) for part in (self.features, self.target, self.index, self.difference)
+        )
+        return [Example(*tensors) for tensors in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -32,10 +43,12 @@ class Pipeline:
     stays 0 and the noise is always the same. Everything happens on the samples' device.
     """
 
-    features: Features
+    features: Features | Codes
     noise: Noise = field(default_factory=Noise)
     augment: bool = False
     """Move each sample by a random symmetry of the square that its currents allow."""
+    counts: tuple[int, ...] = ()
+    """Numbers of currents, one of which each sample keeps; empty for all."""
     seed: int = 0
 
     @torch.no_grad()
@@ -47,4 +60,14 @@ class Pipeline:
             choice = moves.choose(self.seed, epoch, samples.index)
             difference, mask = moves.move_data(difference, choice), moves.move_mask(mask, choice)
         difference = self.noise.apply(difference, self.seed, epoch, samples.index)
+        if self.counts:
+            difference = self._fewer(difference, epoch, samples.index)
         return Example(self.features(difference), mask[:, None].to(torch.float32), samples.index, difference)
+
+    def _fewer(self, difference: Data, epoch: int, index: Int64[Tensor, "samples"]) -> Data:
+        """With nothing for the currents a sample does without: nan in a code, zero channels otherwise."""
+        u = random.uniform(mixed(self.seed, "currents", epoch), index, 1)[:, 0]
+        counts = torch.tensor(self.counts, device=index.device)[(u * len(self.counts)).long()]
+        absent = torch.arange(difference.shape[1], device=index.device) >= counts[:, None]
+        nothing = torch.nan if isinstance(self.features, Codes) else 0.0
+        return difference.masked_fill(absent[..., None], nothing)

@@ -103,7 +103,7 @@ def _curve(curve: Reliability) -> dict[str, list[float]]:
 
 
 def _first_currents(trained: Trained, difference: Data) -> Tensor:
-    wanted, nodes = trained.features.currents.count, 4 * trained.features.n
+    wanted, nodes = trained.currents.count, 4 * trained.features.n
     if difference.shape[1] < wanted or difference.shape[2] != nodes:
         raise InputError(
             f"test data of {difference.shape[1]} currents at {difference.shape[2]} nodes, the network reads "

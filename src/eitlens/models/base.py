@@ -1,8 +1,9 @@
-"""What a network is: a map from harmonic features to an image of the inclusion, at any resolution.
+"""What a network is: a map from features of the boundary data to an image of the inclusion.
 
-The input holds, for L currents, the L harmonic extensions φ_l and then their gradients, as channels [φ_1 …
-φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n grid of nodes. The output holds the logits z of the
-inclusion on the same grid: sigmoid(z) is the probability that a node lies inside.
+Networks of the paper's kind read fields and work at any resolution. Their input holds, for L currents, the L
+harmonic extensions φ_l and then their gradients, as channels [φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n
+grid of nodes; their output the logits z of the inclusion on the same grid: sigmoid(z) is the probability that a
+node lies inside. Networks that read codes (`registry.CODE_NETWORKS`) take the vector of `eitlens.data.Codes` instead.
 """
 
 from abc import ABC, abstractmethod
@@ -43,6 +44,10 @@ class Network(nn.Module, ABC):
         Names read `part/size`: `down/128` is the encoder at 128 × 128. Each value is (B, channels, size,
         size).
         """
+
+    def regions(self) -> list[nn.Module]:
+        """The parts to compile one by one, where compiling the whole at once would repeat the same work."""
+        return []
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""

@@ -26,7 +26,7 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
         n: nodes a side of the grid.
         batch: images a call; None leaves it free, at two to three times the time to export.
     """
-    _need_packages()
+    need_packages()
     training = network.training
     network.eval()
     try:
@@ -78,7 +78,8 @@ def _sample(network: Network, batch: int, n: int) -> Tensor:
     return torch.randn(batch, CHANNELS_PER_CURRENT * network.config.currents, n, n, generator=generator)
 
 
-def _need_packages() -> None:
+def need_packages() -> None:
+    """An error that says what to install, unless all is there."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401

@@ -6,20 +6,21 @@ from typing import Any, get_args, get_type_hints
 from torch import nn
 
 from eitlens.errors import InputError
-from eitlens.models import afno, fno, hybrid, mwo, uit, unet
+from eitlens.models import afno, flagship, fno, hybrid, mwo, uit, unet
 from eitlens.models.base import Network, Preset
 from eitlens.models.layers import channels_last
 
 NETWORKS = (uit, unet, hybrid, fno, afno, mwo)
+CODE_NETWORKS = (flagship,)
 
 PRESETS: dict[str, Preset] = {
-    name: preset for network in NETWORKS for name, preset in network.PRESETS.items()
+    name: preset for network in (*NETWORKS, *CODE_NETWORKS) for name, preset in network.PRESETS.items()
 }
 
 
-def names() -> list[str]:
-    """The names `create` knows."""
-    return list(PRESETS)
+def names(codes: bool = False) -> list[str]:
+    """The names `create` knows: of the networks that read fields, or of those that read codes."""
+    return [name for network in (CODE_NETWORKS if codes else NETWORKS) for name in network.PRESETS]
 
 
 def preset(name: str) -> Preset:

@@ -34,8 +34,9 @@ def interpolate(x: Tensor, size: int) -> Tensor:
 
 def hats(fine: int, coarse: int, like: Tensor) -> Tensor:
     """A[i, k]: the k-th hat function of `coarse` nodes at the i-th of `fine` nodes."""
-    nodes = torch.arange(fine, device=like.device, dtype=torch.float32) * ((coarse - 1) / (fine - 1))
-    centres = torch.arange(coarse, device=like.device, dtype=torch.float32)
+    exact = torch.promote_types(like.dtype, torch.float32)
+    nodes = torch.arange(fine, device=like.device, dtype=exact) * ((coarse - 1) / (fine - 1))
+    centres = torch.arange(coarse, device=like.device, dtype=exact)
     return (1 - (nodes[:, None] - centres).abs()).clamp(min=0).to(like.dtype)
 
 

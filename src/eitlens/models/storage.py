@@ -1,8 +1,8 @@
 """A network on disk: `name.safetensors` holds its tensors, `name.json` its preset and every setting.
 
 Both are plain data: nothing is ever unpickled. Loading is strict; every tensor must be there, with its shape,
-and none may be left over. Names that have changed since a file was written are translated by
-`eitlens.models.renamed`.
+and none may be left over. Large files may be split (`eitlens.models.shards`), and 16-bit numbers are widened.
+Names that have changed since a file was written are translated by `eitlens.models.renamed`.
 """
 
 import json
@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from eitlens.errors import InputError
+from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
 from eitlens.models.renamed import up_to_date
@@ -25,26 +24,32 @@ FORMAT = 1
 KEYS = {"format", "preset", "settings"}
 
 
-def save(network: Network, path: str | Path) -> Path:
-    """Write `path` (.safetensors) and its .json; what was there stays whole until both are written."""
+def save(network: Network, path: str | Path, compact: bool = False) -> Path:
+    """Write `path` (.safetensors) and its .json; what was there stays whole until both are written.
+
+    `compact` stores matrices in 16 bits and splits the file into shards of at most 15 MB: for shipping.
+    """
     weights = _weights(path)
     weights.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     description = {"format": FORMAT, "preset": network.preset, "settings": asdict(network.config)}
-    partial = [file.with_name(file.name + ".partial") for file in (weights, weights.with_suffix(".json"))]
-    save_file(tensors, partial[0])
-    partial[1].write_text(json.dumps(description, indent=2) + "\n")
-    for file in partial:
-        os.replace(file, file.with_suffix(""))
+    partial = weights.with_suffix(".json.partial")
+    partial.write_text(json.dumps(description, indent=2) + "\n")
+    if compact:
+        shards.write(shards.halved(tensors), weights, shards.LIMIT)
+    else:
+        shards.write(tensors, weights)
+    os.replace(partial, partial.with_suffix(""))
     return weights
 
 
 def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
     """The network saved at `path`, in evaluation mode."""
     weights = _weights(path)
+    saved = shards.widened(shards.read(weights))
     description = _description(weights.with_suffix(".json"))
     network = build(description["preset"], description["settings"])
-    tensors = up_to_date(_tensors(weights), type(network).__name__)
+    tensors = up_to_date(saved, type(network).__name__)
     _check(tensors, network.state_dict(), weights)
     network.load_state_dict(tensors)
     return network.to(device).eval()
@@ -84,19 +89,6 @@ def _description(path: Path) -> dict[str, Any]:
             f"{path}: format {description['format']!r}, expected {FORMAT}: update eitlens to read it"
         )
     return description
-
-
-def _tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file: a network is two files, .safetensors and .json, of one name"
-        ) from None
-    except (OSError, SafetensorError) as error:
-        raise InputError(
-            f"{path}: not a whole safetensors file ({error}): copy or download it again"
-        ) from None
 
 
 def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) -> None:

@@ -45,6 +45,8 @@ class SourceConfig:
         stream: a recipe. Training sees new samples for ever; validation and test are that recipe's own splits
             and are simulated when the run begins.
         block, repeat: see `StreamConfig`.
+        bank: simulate so many samples of the stream when the run begins and train on them, in a new order each
+            epoch, as on a data set; 0 for new samples for ever.
         currents: use the first so many currents; 0 for all.
         train, validation: use the first so many samples of the split; 0 for all.
     """
@@ -53,6 +55,7 @@ class SourceConfig:
     stream: DataConfig | None = None
     block: int = 512
     repeat: int = 1
+    bank: int = 0
     currents: int = 0
     train: int = 0
     validation: int = 0
@@ -62,7 +65,7 @@ class SourceConfig:
             raise InputError("data: a folder and a stream are given: choose one")
         for name in ("block", "repeat"):
             at_least(f"data: {name}", getattr(self, name), 1)
-        for name in ("currents", "train", "validation"):
+        for name in ("bank", "currents", "train", "validation"):
             at_least(f"data: {name}", getattr(self, name), 0)
 
 
@@ -75,10 +78,14 @@ class TrainConfig:
         network, data, noise: what learns from what. The noise is fresh in every epoch, and for validation the
             same each time.
         augment: move samples by the symmetries of the square that the currents allow.
+        input: `harmonic` for the channels of `Features`, `gaussian` for the codes of `Codes`, which networks that
+            read codes need.
+        counts: numbers of currents, one of which each sample keeps; empty for all of them.
         gradient: `exact`, or the published code's differences, `repo`.
         scale: divide each input channel by its root mean square over training samples.
         loss: what is made small.
         schedule: learning rate and β₁.
+        optimiser: `adam`, or `muon` for the matrices between wide layers (see `train.muon`).
         weight_decay: decoupled (AdamW); 0 is plain Adam.
         clip: largest norm of the gradient; 0 for none.
         batch: samples a step, over all processes.
@@ -99,10 +106,13 @@ class TrainConfig:
     data: SourceConfig = field(default_factory=SourceConfig)
     noise: Noise = field(default_factory=Noise)
     augment: bool = False
+    input: Literal["harmonic", "gaussian"] = "harmonic"
+    counts: tuple[int, ...] = ()
     gradient: Literal["exact", "repo"] = "exact"
     scale: bool = False
     loss: LossName = "bce"
     schedule: Schedule = field(default_factory=Schedule)
+    optimiser: Literal["adam", "muon"] = "adam"
     weight_decay: float = 0.0
     clip: float = 0.0
     batch: int = 10
@@ -123,6 +133,11 @@ class TrainConfig:
         choose("precision", self.precision, get_args(Precision))
         choose("compile", self.compile, get_args(Compile))
         choose("select", self.select, tuple(METRICS))
+        choose("input", self.input, ("harmonic", "gaussian"))
+        choose("optimiser", self.optimiser, ("adam", "muon"))
+        object.__setattr__(self, "counts", tuple(int(count) for count in self.counts))
+        if self.counts and min(self.counts) < 1:
+            raise InputError(f"counts: expected numbers of currents >= 1, got {list(self.counts)}")
         choose("gradient", self.gradient, ("exact", "repo"))
         for name in ("batch", "log_every"):
             at_least(name, getattr(self, name), 1)

@@ -24,8 +24,9 @@ import torch
 from safetensors import SafetensorError
 
 from eitlens import __version__
-from eitlens.data import DataConfig, Features
+from eitlens.data import Codes, DataConfig, Features
 from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically
+from eitlens.data.inputs import read_inputs, write_inputs
 from eitlens.errors import InputError
 from eitlens.models import Network, save
 from eitlens.train.config import TrainConfig, difference
@@ -81,14 +82,13 @@ class RunFolder:
         file = self.path / "data.json"
         return DataConfig.from_dict(read_json(file)) if file.exists() else None
 
-    def keep_features(self, features: Features) -> None:
+    def keep_features(self, features: Features | Codes) -> None:
         """Write what the network is fed with."""
-        write_json(self.path / "features.json", features.to_dict())
+        write_inputs(features, self.path)
 
-    def features(self) -> Features | None:
+    def features(self) -> Features | Codes | None:
         """What the network is fed with, if it is known yet."""
-        file = self.path / "features.json"
-        return Features.from_dict(read_json(file)) if file.exists() else None
+        return read_inputs(self.path) if (self.path / "features.json").exists() else None
 
     def keep(self, network: Network, name: str) -> None:
         """Write weights and their description."""

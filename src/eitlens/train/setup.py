@@ -1,24 +1,30 @@
 """From a configuration to the things a training loop works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from lightning.fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Adam
 
 from eitlens import models
-from eitlens.data import Features, Pipeline
-from eitlens.models import Network
+from eitlens.data import Codes, Features, Pipeline
+from eitlens.data.inputs import rounded
+from eitlens.domain import Square
+from eitlens.feature import harmonic_extension
+from eitlens.forward.base import Data
+from eitlens.models import Network, registry
+from eitlens.models.flagship import Flagship
 from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.clock import Clock
 from eitlens.train.config import TrainConfig
+from eitlens.train.muon import Muon
 from eitlens.train.norm import share_norms
 from eitlens.train.sources import Examples, Part, Supply
 from eitlens.train.validation import Validator
 
-_FIT = 512
+_FIT, _FIT_CODES, _GROUP = 512, 8192, 8
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,10 @@ class Setup:
 
     fabric: Fabric
     part: Part
-    features: Features
+    features: Features | Codes
     network: Network
     module: nn.Module
-    optimiser: Adam
+    optimiser: Adam | Muon
     average: Average | None
     examples: Examples
     validator: Validator
@@ -56,42 +62,84 @@ def create_network(config: TrainConfig, currents: int) -> Network:
 
 
 def prepare(
-    config: TrainConfig, fabric: Fabric, supply: Supply, network: Network, features: Features | None
+    config: TrainConfig, fabric: Fabric, supply: Supply, network: Network, features: Features | Codes | None
 ) -> Setup:
     """Put everything in its place; `features` are those of the run being resumed."""
     part, device = Part(fabric.global_rank, fabric.world_size), fabric.device
-    found = features or _features(config, supply, device)
     # On GPUs the last digit of a scale may differ from process to process.
-    features = Features.from_dict(fabric.broadcast(found.to_dict()))
+    features = fabric.broadcast(features or _features(config, supply, device))
+    if isinstance(features, Codes):
+        features = features.to(device)
+        _start(network, features)
     if part.world > 1:
         share_norms(network, device)
     network.to(device)
     average = Average(network, config.average) if config.average else None
     module = fabric.setup_module(_compiled(network, config), move_to_device=False)
     source = supply.source(config.batch, config.seed, device, part)
-    pipeline = Pipeline(features, config.noise, config.augment, config.seed)
+    pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
     return Setup(
         fabric,
         part,
         features,
         network.train(),
         module,
-        optimiser.create(network.parameters(), config.weight_decay, device),
+        _optimiser(config, network, device),
         average,
-        Examples(source, pipeline, device),
-        Validator(supply.split("validation", device), Pipeline(features, config.noise), part),
+        Examples(source, pipeline, device, group=_GROUP if isinstance(features, Codes) else 1),
+        Validator(
+            supply.split("validation", device), Pipeline(features, config.noise, counts=config.counts), part
+        ),
         Clock(_steps(config, source.interval), 60 * config.minutes),
         config.validate_every or source.interval,
     )
 
 
-def _features(config: TrainConfig, supply: Supply, device: torch.device) -> Features:
-    plain = Features(supply.n, supply.currents, config.gradient)
+def _optimiser(config: TrainConfig, network: Network, device: torch.device) -> Adam | Muon:
+    if config.optimiser == "muon":
+        return Muon(network.parameters(), config.weight_decay)
+    return optimiser.create(network.parameters(), config.weight_decay, device)
+
+
+def _start(network: Network, codes: Codes) -> None:
+    """Let the linear part of a network that has one begin as the paper's feature: φ and ∇φ of the modes."""
+    if not isinstance(network, Flagship):
+        return
+    domain, step = Square(codes.n), codes.n // network.config.grid
+    centres = torch.arange(network.config.grid, device=codes.prior.mean.device) * step + step // 2
+
+    def fields(data: Data) -> Tensor:
+        return harmonic_extension(domain, data, gradient=True)[..., centres[:, None], centres]
+
+    modes = torch.cat([fields(part) for part in torch.split(codes.prior.modes, 16)])
+    network.start(modes.float(), fields(codes.prior.mean).float())
+
+
+def _features(config: TrainConfig, supply: Supply, device: torch.device) -> Features | Codes:
+    if config.input == "gaussian":
+        return _codes(config, supply, device)
+    fewest = min(config.counts, default=0)
+    plain = Features(supply.n, supply.currents, config.gradient, fewest=fewest)
     return plain.fitted(supply.split("train", device, _FIT).difference, _FIT) if config.scale else plain
+
+
+def _codes(config: TrainConfig, supply: Supply, device: torch.device) -> Codes:
+    """Fitted to training samples, as many as are worth it."""
+    if supply.dataset is not None:
+        fit = supply.split("train", device, _FIT_CODES)
+    else:
+        bank = min(_FIT_CODES, supply.config.bank or _FIT_CODES)
+        fit = replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device)
+    modes = int(config.network.settings.get("modes", registry.preset(config.network.preset).config.modes))
+    return rounded(Codes.fitted(supply.n, supply.currents, fit.difference, modes))
 
 
 def _compiled(network: Network, config: TrainConfig) -> nn.Module:
     if config.compile == "off":
+        return network
+    if network.regions():
+        for region in network.regions():
+            region.compile(mode=config.compile)
         return network
     compiled: nn.Module = torch.compile(network, mode=config.compile)  # type: ignore[assignment]
     return compiled

@@ -20,6 +20,7 @@ from eitlens.data import (
     batches,
 )
 from eitlens.data.config import Split
+from eitlens.data.samples import concatenate
 from eitlens.errors import InputError
 from eitlens.evaluate.simulated import simulate
 from eitlens.train.config import SourceConfig
@@ -88,18 +89,31 @@ class StreamSource:
 
 
 class Examples:
-    """What the network is shown at step k; on a GPU it is made while the step before is computed."""
+    """What the network is shown at step k; on a GPU it is made while the steps before are computed.
+
+    Codes of many samples cost a GPU hardly more than those of few: it is the thousand small products one after
+    the other that take time. So examples are made for `group` steps at once; they are the same as one by one.
+    """
 
     def __init__(
-        self, source: Source, pipeline: Pipeline, device: torch.device, ahead: bool | None = None
+        self,
+        source: Source,
+        pipeline: Pipeline,
+        device: torch.device,
+        ahead: bool | None = None,
+        group: int = 1,
     ) -> None:
-        self._source, self._pipeline = source, pipeline
+        self._source, self._pipeline, self._group = source, pipeline, group
         wanted = device.type == "cuda" if ahead is None else ahead
-        self._ahead = Ahead(self._make, device, depth=2) if wanted else None
+        self._ahead = Ahead(self._make, device, depth=2 if group == 1 else 1) if wanted else None
+        self._kept: tuple[int, list[Example]] | None = None
 
     def __call__(self, step: int) -> Example:
         """Features and target."""
-        return self._make(step) if self._ahead is None else self._ahead(step)
+        number, place = divmod(step, self._group)
+        if self._kept is None or self._kept[0] != number:
+            self._kept = (number, self._make(number) if self._ahead is None else self._ahead(number))
+        return self._kept[1][place]
 
     def close(self) -> None:
         """Stop working ahead."""
@@ -107,9 +121,13 @@ class Examples:
             self._ahead.close()
         self._source.close()
 
-    def _make(self, step: int) -> Example:
-        batch = self._source(step)
-        return self._pipeline(batch.samples, batch.epoch)
+    def _make(self, number: int) -> list[Example]:
+        batches = [self._source(step) for step in range(number * self._group, (number + 1) * self._group)]
+        epochs = {batch.epoch for batch in batches}
+        if len(epochs) > 1 or self._group == 1:
+            return [self._pipeline(batch.samples, batch.epoch) for batch in batches]
+        together = self._pipeline(concatenate([batch.samples for batch in batches]), epochs.pop())
+        return together.split(len(batches[0].samples))
 
 
 @dataclass(frozen=True)
@@ -135,10 +153,21 @@ class Supply:
         """The source of training samples."""
         if self.dataset is not None:
             return FolderSource(self.split("train", device), batch, seed, part)
+        if self.config.bank:
+            return FolderSource(self.bank(seed, device), batch, seed, part)
         local = max(1, batch // part.world)
         # The nearest whole number of a process's batches: nobody should have to work that out.
         block = max(1, round(self.config.block / local)) * local
         return StreamSource(StreamConfig(self._recipe, seed, batch, block, self.config.repeat), device, part)
+
+    def bank(self, seed: int, device: torch.device) -> Samples:
+        """The first samples of the stream, simulated at once."""
+        stream = Stream(
+            StreamConfig(self._recipe, seed, self.config.block, self.config.block), device, ahead=False
+        )
+        blocks = -(-self.config.bank // self.config.block)
+        parts = [replace(stream(k).samples, phantoms=None) for k in range(blocks)]
+        return concatenate(parts)[: self.config.bank]
 
     def split(self, name: Split, device: torch.device, limit: int = 0) -> Samples:
         """The samples of a split; those of a stream are simulated."""

@@ -1,0 +1,198 @@
+"""Boundary data as a code: what they say about the modes in which bodies differ, and how surely.
+
+Over random bodies the differences d = f - f0 of L currents at N boundary nodes have a mean m and principal
+components: d = m + Σ_k z_k a_k with uncorrelated z_k of unit variance, a_k = √λ_k u_k, and λ_k that fall
+exponentially, for this is what severe ill-posedness means. Measured are y = d (1 + τ G) + c at some of the
+nodes, with the paper's noise G ~ N(0, 1) and, for the projection to zero mean, a constant c a current. With
+a Gaussian prior for z the code is the posterior mean
+
+    (I + A W Aᵀ) z = A W (y - m),    W = diag(1 / (τ² E d_i² + φ²)),    A = (a_1 … a_K)ᵀ,
+
+where φ is a floor: what solvers and the cut at K modes leave. τ and E d_i² are not known: they are found by
+alternation, E d² from the present z and τ² from the residuals, whose scatter over hundreds of nodes fixes τ
+to a few percent. Nodes or currents that were not measured have weight zero; the deviations s_k of the code,
+1 for a mode of which the data say nothing, tell what is missing. So one code serves any number of the
+currents, any nodes and any noise.
+
+Systems are solved by conjugate gradients, scaled by the diagonal D = (1 + diag A W Aᵀ)⁻¹: products with one
+shared matrix, on a GPU for thousands of samples at once. s² is that D. It is the variance where A W Aᵀ is diagonal
+and less than it elsewhere, several times so where few nodes near a zero of d carry most of the weight: a hint for a
+network, no error bar. Three rounds of alternation and a hundred steps leave an error small beside the uncertainty;
+clean data are coded to about 10⁻³ of a deviation of z.
+
+For currents closed under reflections of the square the a_k are even or odd under each, so that a reflected
+body has the same code up to signs (`parity`).
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+from torch.nn import functional as fn
+
+from eitlens.errors import InputError
+
+FLOOR = 3e-4
+_OFFSET = 0.02
+_FIRST_TAU = 0.05
+_ROUNDS = (40, 30, 30)
+_TAU_STEPS = 3
+_LEAST_TAU = 1e-4
+_TINY = 1e-300
+
+Data = Float64[Tensor, "samples currents boundary"]
+Rows = Float64[Tensor, "samples nodes"]
+Modes = Float64[Tensor, "modes nodes"]
+Codes = Float64[Tensor, "samples modes"]
+PerSample = Float64[Tensor, "samples 1"]
+
+
+@dataclass(frozen=True)
+class Code:
+    """What boundary data say of each mode, and their noise level."""
+
+    mean: Float64[Tensor, "samples modes"]
+    deviation: Float64[Tensor, "samples modes"]
+    tau: Float64[Tensor, "samples"]
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """Mean and principal components of boundary data; see the module.
+
+    Attributes:
+        mean: m.
+        modes: a_k, largest first.
+        parity: which character of the symmetry group a_k belongs to.
+        floor: φ as a fraction of each current's root mean square.
+    """
+
+    mean: Float64[Tensor, "currents boundary"]
+    modes: Float64[Tensor, "modes currents boundary"]
+    parity: Int64[Tensor, "modes"]
+    floor: float = FLOOR
+
+    @staticmethod
+    def fit(
+        copies: Float64[Tensor, "elements samples currents boundary"],
+        characters: Float64[Tensor, "classes elements"],
+        modes: int,
+        floor: float = FLOOR,
+    ) -> "GaussianPrior":
+        """From the data of bodies moved by each element of a commutative group of symmetries.
+
+        The part of the data in class χ is the mean over the group of χ(s) times the data moved by s. The
+        parts are uncorrelated, so the principal components of each together are those of all.
+        """
+        mean = copies.mean((0, 1))
+        values, vectors, parity = [], [], []
+        for k, character in enumerate(characters):
+            part = torch.tensordot(character, copies, 1) / len(character)
+            part = (part - mean if k == 0 else part).flatten(1)
+            λ, u = torch.linalg.eigh(part.T @ part / len(part))
+            values.append(λ.clamp(min=0))
+            vectors.append(u.T)
+            parity.append(torch.full_like(λ, k, dtype=torch.int64))
+        λ, order = torch.cat(values).sort(descending=True)
+        order = order[:modes]
+        a = λ[:modes, None].sqrt() * torch.cat(vectors)[order]
+        return GaussianPrior(mean, a.reshape(-1, *mean.shape), torch.cat(parity)[order], floor)
+
+    @property
+    def rms(self) -> Float64[Tensor, "currents"]:
+        """√(E d²) of each current over its nodes."""
+        return (self.mean.square() + self.modes.square().sum(0)).mean(-1).sqrt()
+
+    def to(self, device: torch.device) -> "GaussianPrior":
+        """The same on another device."""
+        mean, modes, parity = (tensor.to(device) for tensor in (self.mean, self.modes, self.parity))
+        return GaussianPrior(mean, modes, parity, self.floor)
+
+    def at(self, n: int) -> "GaussianPrior":
+        """The same at 4n boundary nodes, interpolated linearly along the boundary."""
+        if 4 * n == self.mean.shape[-1]:
+            return self
+        return replace(self, mean=_resampled(self.mean, 4 * n), modes=_resampled(self.modes, 4 * n))
+
+    @torch.no_grad()
+    def code(self, difference: Data) -> Code:
+        """The code of (B, L, N) differences; what was not measured is nan."""
+        if difference.ndim != 3 or difference.shape[1:] != self.mean.shape:
+            raise InputError(
+                f"expected boundary differences of shape (batch, {', '.join(map(str, self.mean.shape))}), got "
+                f"{tuple(difference.shape)}: fill currents that were not measured with nan"
+            )
+        measured = torch.isfinite(difference).flatten(1)
+        return _code(self, torch.nan_to_num(difference, 0.0).flatten(1), measured.to(difference.dtype))
+
+    def data(self, z: Float64[Tensor, "samples modes"]) -> Data:
+        """The boundary differences m + Σ z_k a_k of a code."""
+        data: Tensor = self.mean + torch.tensordot(z, self.modes, 1)
+        return data
+
+
+def _code(prior: GaussianPrior, y: Rows, measured: Rows) -> Code:
+    """Alternate between z given the weights, and the weights given z."""
+    mean, a = prior.mean.flatten(), _with_offsets(prior)
+    rms = prior.rms[:, None].expand_as(prior.mean).flatten()
+    y, floor = (y - mean) * measured, (prior.floor * rms).square()
+    squares, signal = a.square(), rms.square().expand_as(y)
+    tau = y.new_full((len(y), 1), _FIRST_TAU**2)
+    z = y.new_zeros(len(y), len(a))
+    for rounds in _ROUNDS:
+        weight = measured / (tau * signal + floor)
+        diagonal = 1 / (1 + weight @ squares.T)
+        z = _solve(a, weight, diagonal, y, z, rounds)
+        fit = z @ a
+        signal = (fit + mean).square() + diagonal @ squares
+        freedom = 1 - (1 - diagonal).sum(1, keepdim=True) / measured.sum(1, keepdim=True).clamp(min=1)
+        tau = _noise(y - fit, signal, floor, measured, freedom, tau)
+    kept = slice(0, len(prior.modes))
+    return Code(z[:, kept], diagonal[:, kept].sqrt(), tau[:, 0].sqrt())
+
+
+def _with_offsets(prior: GaussianPrior) -> Float64[Tensor, "modes nodes"]:
+    """The modes as rows, and for each current a constant: the noise is known up to its mean only."""
+    constants = torch.diag_embed(_OFFSET * prior.rms)[..., None].expand(-1, -1, prior.mean.shape[-1])
+    return torch.cat([prior.modes, constants]).flatten(1)
+
+
+def _solve(a: Modes, weight: Rows, diagonal: Codes, y: Rows, z: Codes, rounds: int) -> Codes:
+    """Conjugate gradients for (I + A W Aᵀ) z = A W y from z on, preconditioned by the diagonal."""
+    r = (weight * (y - z @ a)) @ a.T - z
+    p = diagonal * r
+    size = (r * p).sum(1, keepdim=True)
+    for _ in range(rounds):
+        q = p + (weight * (p @ a)) @ a.T
+        step = size / (p * q).sum(1, keepdim=True).clamp(min=_TINY)
+        z, r = z + step * p, r - step * q
+        new = (diagonal * r * r).sum(1, keepdim=True)
+        p = diagonal * r + new / size.clamp(min=_TINY) * p
+        size = new
+    return z
+
+
+def _noise(
+    residual: Rows,
+    signal: Rows,
+    floor: Float64[Tensor, "nodes"],
+    measured: Rows,
+    freedom: PerSample,
+    tau: PerSample,
+) -> PerSample:
+    """τ² by scoring steps on the likelihood of the residuals, E r² = (τ² E d² + φ²) × the freedom left."""
+    for _ in range(_TAU_STEPS):
+        variance = tau * signal + floor
+        share = measured * signal / variance
+        seen = (share * residual.square() / variance).sum(1, keepdim=True)
+        tau = (tau * seen / (freedom * share.sum(1, keepdim=True)).clamp(min=_TINY)).clamp(_LEAST_TAU**2, 1.0)
+    return tau
+
+
+def _resampled(values: Tensor, size: int) -> Tensor:
+    """Values at `size` nodes of the loop, both loops beginning at the same corner."""
+    closed = torch.cat([values, values[..., :1]], -1)
+    flat = closed.reshape(-1, 1, closed.shape[-1])
+    fine = fn.interpolate(flat, size=size + 1, mode="linear", align_corners=True)[..., :-1]
+    return fine.reshape(*values.shape[:-1], size)

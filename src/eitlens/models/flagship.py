@@ -1,0 +1,242 @@
+"""Our own network: from the code of the boundary data to the image, for any number of currents and any noise.
+
+The paper's idea, kernel integrals between functions on the body, carried further on both sides of it:
+
+1. The input is the code of `eitlens.feature.gaussian`: whitened, so that the faint components of the data that
+   tell small shapes apart are as loud as the strong ones, with the deviation of each and the noise level.
+2. Linear part: Σ_k z_k E_k(x), a kernel from the modes of the boundary to the body. It starts as the paper's
+   feature, the harmonic extension φ of the data and ∇φ (`start`), and is learned from there on.
+3. Nonlinear part: a small perceptron on (asinh z, s, log τ) gives the coefficients of cosines on the body, and a
+   few tokens that stand for the data as a whole.
+4. A transformer on the g × g cells of the body and these tokens. Attention is the paper's kernel integral
+   (1/M) Σ_j q_i·k_j v_j with normalised queries and keys, or its softmax form. Each block begins with a
+   depthwise 3 × 3 stencil: the integral sees far, the stencil near.
+5. Two doublings of the grid with convolutions, then four logits a cell; the values between the centres of
+   these cells are linear, so the image can be had on any grid.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models.base import Network, Preset, Published
+
+_REFINED = 8
+
+
+@dataclass(frozen=True)
+class FlagshipConfig:
+    """Configuration of the network.
+
+    Attributes:
+        currents: most currents it reads.
+        modes: numbers z of the code.
+        width, layers, heads, ratio: of the transformer; `ratio` is the width of its perceptrons over `width`.
+        grid: cells a side of the transformer's grid.
+        hidden: width of the perceptron on the code.
+        waves: cosines a side; `amplitudes` channels of each.
+        tokens: tokens for the data as a whole.
+        softmax: the softmax form of the attention.
+        fine: channels on the grids of 2g and 4g cells are 2 `fine` and `fine`.
+    """
+
+    currents: int = 3
+    modes: int = 256
+    width: int = 320
+    layers: int = 8
+    heads: int = 5
+    ratio: int = 3
+    grid: int = 25
+    hidden: int = 512
+    waves: int = 10
+    amplitudes: int = 24
+    tokens: int = 8
+    softmax: bool = True
+    fine: int = 64
+
+
+class Flagship(Network):
+    """Codes (B, 3K + 1) ↦ logits (B, 1, size, size); see the module."""
+
+    def __init__(self, config: FlagshipConfig) -> None:
+        super().__init__()
+        self.config = config
+        fields = 3 * config.currents
+        self.extension = nn.Parameter(torch.zeros(config.modes, fields, config.grid, config.grid))
+        self.constant = nn.Parameter(torch.zeros(fields, config.grid, config.grid))
+        self.code = _Perceptron(2 * config.modes + 1, config.hidden)
+        self.waves = nn.Linear(config.hidden, config.amplitudes * config.waves**2)
+        self.tokens = nn.Linear(config.hidden, config.tokens * config.width)
+        self.embed = nn.Linear(fields + config.amplitudes, config.width)
+        self.position = nn.Parameter(0.02 * torch.randn(1, config.grid**2 + config.tokens, config.width))
+        self.blocks = nn.ModuleList([Block(config) for _ in range(config.layers)])
+        self.decode = _Decoder(config)
+        self.register_buffer("cosines", _cosines(config.waves, config.grid), persistent=False)
+
+    @torch.no_grad()
+    def start(self, extension: Tensor, constant: Tensor) -> None:
+        """Begin with these fields of the modes (K, 3L, n, n) and of the mean (3L, n, n) at cell centres."""
+        size = (constant.square() + extension.square().sum(0)).mean((-2, -1), keepdim=True).sqrt()
+        self.extension.copy_(extension / size)
+        self.constant.copy_(constant / size)
+
+    def latents(self, features: Tensor) -> dict[str, Tensor]:
+        """The fields, the transformer's output on its grid, and the logits on 8g + 1 nodes."""
+        fields = self._fields(features)
+        cells = self._transform(features, fields)
+        grid = self.config.grid
+        logits = self.decode(cells, _REFINED * grid + 1)
+        return {f"fields/{grid}": fields, f"cells/{grid}": cells.permute(0, 3, 1, 2), "logits": logits}
+
+    def forward(self, features: Tensor, size: int = 0) -> Tensor:
+        """The logits on size × size nodes, 8g + 1 by default."""
+        cells = self._transform(features, self._fields(features))
+        logits: Tensor = self.decode(cells, size or _REFINED * self.config.grid + 1)
+        return logits
+
+    def regions(self) -> list[nn.Module]:
+        """What is compiled part by part: the blocks share one program."""
+        return [*self.blocks, self.decode]
+
+    def _fields(self, features: Tensor) -> Tensor:
+        """The linear part, in float32: its channels differ by less than bfloat16 resolves."""
+        z = features[:, -self.config.modes :].float()
+        with torch.autocast(features.device.type, enabled=False):
+            fields: Tensor = self.constant.float() + torch.tensordot(z, self.extension.float(), 1)
+        return fields
+
+    def _transform(self, features: Tensor, fields: Tensor) -> Tensor:
+        config = self.config
+        hidden = self.code(features[:, : 2 * config.modes + 1])
+        amplitudes = self.waves(hidden).unflatten(1, (config.amplitudes, config.waves, config.waves))
+        waves = self.cosines @ amplitudes @ self.cosines.T
+        x = self.embed(torch.cat([fields, waves.to(fields)], 1).permute(0, 2, 3, 1)).flatten(1, 2)
+        tokens = self.tokens(hidden).unflatten(1, (config.tokens, config.width))
+        x = torch.cat([tokens, x], 1) + self.position
+        for block in self.blocks:
+            x = block(x)
+        cells: Tensor = x[:, config.tokens :].unflatten(1, (config.grid, config.grid))
+        return cells
+
+
+class Block(nn.Module):
+    """x + stencil(x) on the grid, then x + attention(norm x), then x + perceptron(norm x)."""
+
+    def __init__(self, config: FlagshipConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        self.stencil = nn.Parameter(torch.zeros(3, 3, width))
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.up = nn.Linear(width, config.ratio * width)
+        self.down = nn.Linear(config.ratio * width, width)
+        for linear in (self.out, self.down):
+            nn.init.normal_(linear.weight, std=0.02 / math.sqrt(2 * config.layers))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The next latent (B, tokens + g², width)."""
+        x = self._near(x)
+        x = x + self.out(self._integral(self.qkv(self.first(x))))
+        out: Tensor = x + self.down(fn.gelu(self.up(self.second(x))))
+        return out
+
+    def _near(self, x: Tensor) -> Tensor:
+        """The stencil as nine shifted products, which a compiler joins into one pass."""
+        tokens, grid = self.config.tokens, self.config.grid
+        cells = torch.unflatten(x[:, tokens:], 1, (grid, grid))
+        wide = fn.pad(cells, (0, 0, 1, 1, 1, 1))
+        near = sum(
+            wide[:, i : i + grid, j : j + grid] * self.stencil[i, j] for i in range(3) for j in range(3)
+        )
+        return torch.cat([x[:, :tokens], cells.flatten(1, 2) + torch.as_tensor(near).flatten(1, 2)], 1)
+
+    def _integral(self, qkv: Tensor) -> Tensor:
+        """Kernel integrals over cells and tokens, head by head."""
+        heads = self.config.heads
+        q, k, v = torch.unflatten(qkv, 2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        if self.config.softmax:
+            mixed = fn.scaled_dot_product_attention(q, k, v)
+        else:
+            q, k = (fn.layer_norm(part, part.shape[-1:]) for part in (q, k))
+            mixed = q @ (k.mT @ v / k.shape[-2])
+        return mixed.transpose(1, 2).flatten(2)
+
+
+class _Perceptron(nn.Module):
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, hidden)
+
+    def forward(self, code: Tensor) -> Tensor:
+        """The first layer in float32: the loudest modes are known to four digits."""
+        with torch.autocast(code.device.type, enabled=False):
+            x = fn.gelu(fn.linear(code.float(), self.first.weight.float(), self.first.bias.float()))
+        y: Tensor = fn.gelu(self.second(x))
+        return y
+
+
+class _Decoder(nn.Module):
+    """From g × g cells to logits on any grid of nodes."""
+
+    def __init__(self, config: FlagshipConfig) -> None:
+        super().__init__()
+        wide, fine = 2 * config.fine, config.fine
+        self.norm = nn.LayerNorm(config.width)
+        self.first, self.second, self.third = (
+            nn.Linear(config.width, 4 * wide),
+            nn.Linear(wide, 4 * fine),
+            nn.Linear(fine, 4),
+        )
+        self.near = nn.ModuleList([_Residual(wide), _Residual(wide), _Residual(fine), _Residual(fine)])
+
+    def forward(self, cells: Tensor, size: int) -> Tensor:
+        """Logits (B, 1, size, size)."""
+        x = self.near[1](self.near[0](_doubled(self.first(self.norm(cells)))))
+        x = self.near[3](self.near[2](_doubled(self.second(x))))
+        logits = _doubled(self.third(x))[..., 0].float()
+        between = _between(size, logits.shape[-1], logits)
+        with torch.autocast(cells.device.type, enabled=False):
+            return (between @ logits @ between.T)[:, None]
+
+
+class _Residual(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1)
+        self.norm = nn.LayerNorm(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """X (B, m, m, C) plus a convolution of it."""
+        y = self.conv(self.norm(x).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        return x + fn.gelu(y)
+
+
+def _doubled(x: Tensor) -> Tensor:
+    """(B, m, m, 4C) ↦ (B, 2m, 2m, C): the four quarters of each cell."""
+    batch, m, _, channels = x.shape
+    quarters = x.view(batch, m, m, 2, 2, channels // 4)
+    return quarters.transpose(2, 3).reshape(batch, 2 * m, 2 * m, channels // 4)
+
+
+def _between(nodes: int, cells: int, like: Tensor) -> Tensor:
+    """Matrix from values at the centres of cells to nodes: linear between, constant beyond the outermost."""
+    place = torch.linspace(0, cells, nodes, device=like.device) - 0.5
+    place = place.clamp(0, cells - 1)
+    centres = torch.arange(cells, device=like.device)
+    return (1 - (place[:, None] - centres).abs()).clamp(min=0)
+
+
+def _cosines(waves: int, grid: int) -> Tensor:
+    """cos(π k x) at the centres x of cells of [0, 1], (grid, waves)."""
+    centres = (torch.arange(grid) + 0.5) / grid
+    return torch.cos(math.pi * centres[:, None] * torch.arange(waves))
+
+
+PRESETS = {
+    "flagship": Preset("Flagship", Flagship, FlagshipConfig(), 13_543_197, Published(8, 320, None, "layer")),
+}
