@@ -1,9 +1,11 @@
 """The command line as a user meets it."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from eitlens import __version__
@@ -39,3 +41,73 @@ def test_help_stays_light(heavy):
     """The command line answers `--help` without importing what its commands need."""
     code = f"import sys, eitlens.cli.main; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def _commands():
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        yield name, command
+        for inner, nested in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", nested
+
+
+COMMANDS = dict(_commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_line_an_example_and_helped_options(name):
+    text = " ".join(COMMANDS[name].help.split())
+    assert f"eitlens {name}" in text.split("Example")[1]
+    assert len(text.split(".")[0]) < 120
+    assert all(parameter.help for parameter in COMMANDS[name].params if parameter.name != "help")
+    assert RUN.invoke(app, [*name.split(), "--help"]).exit_code == 0
+
+
+def test_the_commands_there_are():
+    assert {
+        *("benchmark", "calibrate", "check", "demo", "doctor", "evaluate", "export", "figures", "generate"),
+        *("models", "reconstruct", "serve", "simulate", "sweep", "train"),
+    } == {name.split()[0] for name in COMMANDS}
+
+
+def test_the_shell_completes_commands_and_options():
+    def complete(words):
+        wanted = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        environment = os.environ | wanted | {"_EITLENS_COMPLETE": "complete_bash"}
+        code = (
+            "import sys; sys.argv = ['eitlens']; from eitlens.cli.main import app; app(prog_name='eitlens')"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        ).stdout.split()
+
+    assert complete("eitlens rec") == ["reconstruct"]
+    assert complete("eitlens doctor --js") == ["--json"]
+    shown = RUN.invoke(app, ["--show-completion", "bash"])
+    assert shown.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "nowhere"],
+        ["evaluate", "nowhere"],
+        ["sweep", "nowhere"],
+        ["calibrate", "nowhere"],
+        ["export", "nowhere", "-o", "x.onnx"],
+        ["figures", "nonsense"],
+        ["generate", "--preset", "nonsense", "--out", "nowhere"],
+        ["train", "--preset", "nonsense", "--out", "nowhere"],
+        ["models", "nonsense"],
+        ["benchmark", "table1", "--root", "nowhere"],
+        ["serve", "--model", "nonsense"],
+        ["demo", "--model", "nonsense"],
+    ],
+)
+def test_a_wrong_word_is_one_line_and_status_2(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

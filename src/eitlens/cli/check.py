@@ -8,20 +8,26 @@ import typer
 
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder of the data set.")],
+    as_json: Annotated[bool, typer.Option("--json", help="What was found, as JSON.")] = False,
 ) -> None:
     """Validate a data set: checksums, finite numbers, masks against phantoms.
 
     Example: eitlens check data/disjoint
     """
+    import json
+    from dataclasses import asdict
+
     from rich.console import Console
 
     from eitlens.cli.generate import progress_bar
     from eitlens.data import check as validate
 
-    console = Console()
+    console = Console(quiet=as_json)
     with progress_bar(console) as bar:
         task = bar.add_task("checking", total=None)
         found = validate(folder, lambda done, total: bar.update(task, completed=done, total=total))
+    if as_json:
+        typer.echo(json.dumps(asdict(found)))
     console.print(
         f"{folder}: sound. {found.samples} samples of {found.currents} currents at {found.n} cells a side, "
         f"{found.shards} shards, {found.bytes / 1e6:.1f} MB, inclusions cover {found.area:.1%}",

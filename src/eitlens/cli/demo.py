@@ -1,4 +1,4 @@
-"""`eitlens demo`: from an inclusion to its boundary data and the classical images, as one picture."""
+"""`eitlens demo`: from an inclusion to its boundary data and the images of them, as one picture."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,14 @@ import typer
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("out/demo.png"),
     seed: Annotated[int, typer.Option(min=0, help="Which random phantom.")] = 7,
-    tau: Annotated[float, typer.Option(min=0.0, help="Noise level τ of the boundary data.")] = 0.05,
     n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side.")] = 200,
+    model: Annotated[
+        str | None, typer.Option(help="A trained network by name, or the folder of a run.")
+    ] = None,
 ) -> None:
-    """Draw a random phantom, simulate noisy boundary data and show what the classical methods see.
+    """Draw a random phantom and show what direct sampling and a network see of it at three noise levels.
 
-    Example: eitlens demo --seed 3 --tau 0.2
+    Example: eitlens demo --seed 3
     """
     from rich.console import Console
 
@@ -22,7 +24,7 @@ def demo(
 
     console = Console()
     with console.status("simulating the body and its boundary data …"):
-        summary = demo_figure(out, seed=seed, tau=tau, n=n)
+        summary = demo_figure(out, seed=seed, n=n, model=model)
     for line in summary:
-        console.print(line, highlight=False)
-    console.print(f"picture: [bold]{out}[/bold]", highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"picture: [bold]{out}[/bold]", highlight=False, soft_wrap=True)

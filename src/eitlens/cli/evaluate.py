@@ -7,22 +7,12 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress, TaskID
 
     from eitlens.data import DataConfig
     from eitlens.evaluate.score import Score
     from eitlens.evaluate.trained import Trained
     from eitlens.train.sources import Supply
-
-HEADS = {
-    "relative_l2": "L2 of σ",
-    "paper_l2": "L2, paper's scale",
-    "cross_entropy": "cross entropy",
-    "soft_dice": "Dice, paper's",
-    "hard_dice": "Dice, thresholded",
-    "iou": "IoU",
-    "hausdorff": "Hausdorff",
-    "calibration_error": "calibration error",
-}
 
 
 def evaluate(
@@ -33,6 +23,7 @@ def evaluate(
     tau: Annotated[list[float] | None, typer.Option(help="Noise levels, as --tau 0 0.05 0.2.")] = None,
     data: Annotated[Path | None, typer.Option(help="A data set; that of the run by default.")] = None,
     weights: Annotated[str, typer.Option(help="best or last.")] = "best",
+    currents: Annotated[int, typer.Option(min=0, help="Give it the first so many currents; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only the first so many test samples.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Where to write the JSON; in the run by default.")] = None,
@@ -41,8 +32,11 @@ def evaluate(
 
     Example: eitlens evaluate runs/uit --tau 0 0.05 0.2
     """
+    from functools import partial
+
     from rich.console import Console
 
+    from eitlens.cli.generate import progress_bar
     from eitlens.data import pick_device
     from eitlens.evaluate.score import score
     from eitlens.evaluate.trained import Trained
@@ -51,14 +45,16 @@ def evaluate(
 
     place, console = pick_device(device), Console()
     trained = Trained.load(run, weights, place)
+    trained = trained.reading(currents) if currents else trained
     supply = _supply(run, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
-    for level in levels:
-        with console.status(f"τ = {level:g}: {len(samples)} test samples …"):
-            scores[level] = score(trained, samples, level)
+    with progress_bar(console) as bar:
+        for level in levels:
+            task = bar.add_task(f"τ = {level:g}", total=len(samples))
+            scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
     _print(console, str(run), scores)
     target = out or run / "evaluation.json"
     write_json(target, _record(run, weights, data, scores))
@@ -110,6 +106,10 @@ def sweep(
     console.print(f"picture: [bold]{run / 'sweep.png'}[/bold]", highlight=False, soft_wrap=True)
 
 
+def _advance(bar: "Progress", task: "TaskID", done: int) -> None:
+    bar.update(task, completed=done)
+
+
 def _supply(run: Path, data: Path | None) -> "Supply":
     """Where test samples come from: the data set given, the run's, or its recipe if that is not here."""
     from dataclasses import replace
@@ -151,6 +151,8 @@ def _record(run: Path, weights: str, data: Path | None, scores: "dict[float, Sco
 
 def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
+
+    from eitlens.evaluate.tables.heads import HEADS
 
     count = next(iter(scores.values())).samples
     caption = "mean, median; below: 95 % bootstrap interval of the mean"

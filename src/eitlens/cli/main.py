@@ -6,11 +6,19 @@ import typer
 from typer.core import TyperGroup
 
 from eitlens import __version__
+from eitlens.cli.benchmark import benchmark
+from eitlens.cli.calibrate import calibrate
 from eitlens.cli.check import check
 from eitlens.cli.demo import demo
+from eitlens.cli.doctor import doctor
 from eitlens.cli.evaluate import evaluate, sweep
+from eitlens.cli.export import export
+from eitlens.cli.figures import figures
 from eitlens.cli.generate import generate
 from eitlens.cli.models import models
+from eitlens.cli.reconstruct import reconstruct
+from eitlens.cli.serve import serve
+from eitlens.cli.simulate import simulate
 from eitlens.cli.train import train
 from eitlens.errors import ConvergenceError, InputError
 
@@ -49,5 +57,21 @@ def _options(
     """See inside a body from measurements on its boundary."""
 
 
-for command in (check, demo, evaluate, generate, models, sweep, train):
+for command in (
+    calibrate,
+    check,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    figures,
+    generate,
+    models,
+    reconstruct,
+    serve,
+    simulate,
+    sweep,
+    train,
+):
     app.command()(command)
+app.add_typer(benchmark, name="benchmark")

@@ -21,7 +21,10 @@ def models(
     timed: Annotated[bool, typer.Option("--time/--no-time", help="Whether to time the forward pass.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the networks with the paper's table of costs and ours, for one image."""
+    """List the networks with the paper's table of costs and ours, for one image.
+
+    Example: eitlens models uit fno --no-time
+    """
     from eitlens.evaluate import costs
     from eitlens.models import names as known
 

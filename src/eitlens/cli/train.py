@@ -50,8 +50,8 @@ def train(
     console = Console()
     observers = [create_logger(name, recipe, out) for name in logger or []]
     try:
-        with _progress_bar(console) as bar:
-            observers.append(_observer(bar, recipe))
+        with progress_bar(console) as bar:
+            observers.append(observer(bar, recipe))
             result = fit(recipe, out, device, stop_after or float("inf"), tuple(observers))
     except KeyboardInterrupt:
         console.print(f"interrupted; the same command goes on from the last checkpoint: {out}")
@@ -125,7 +125,8 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _progress_bar(console: "Console") -> "Progress":
+def progress_bar(console: "Console") -> "Progress":
+    """How much of a run is done, how well and how fast it goes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(
@@ -140,7 +141,7 @@ def _progress_bar(console: "Console") -> "Progress":
     )
 
 
-def _observer(bar: "Progress", recipe: "TrainConfig") -> Any:
+def observer(bar: "Progress", recipe: "TrainConfig") -> Any:
     """Moves the bar with each row, and leaves a line for each validation."""
     task = bar.add_task(recipe.network.preset, total=1.0, told="")
 

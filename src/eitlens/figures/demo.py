@@ -1,79 +1,120 @@
-"""The demo's picture: an inclusion, its boundary data, the feature φ and what the classical methods see."""
+"""The demo's picture: an inclusion, its boundary data, and what direct sampling and a network see at three noises."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from eitlens import phantom as phantoms
-from eitlens.classical import direct_sampling, index_function, picard_sum
+from eitlens.classical import direct_sampling
 from eitlens.domain import Square
+from eitlens.evaluate.metrics import hard_dice
 from eitlens.evaluate.ranking import area_under_curve
 from eitlens.feature import harmonic_extension
 from eitlens.figures.style import outline, picture, show_field
-from eitlens.forward import BoundaryIntegralSolver, NeumannToDirichlet, add_noise, currents
+from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.imaging import Imager, Measurement, Reconstruction, load, shipped
 from eitlens.phantom import EllipseSampler, Phantom
+
+LEVELS = (0.0, 0.05, 0.2)
+_CURRENTS = 3
 
 
 class _Scene(NamedTuple):
     square: Square
     phantom: Phantom
-    clean: Tensor
-    noisy: Tensor
-    tau: float
+    noisy: list[Tensor]
+    seconds: float
 
 
-def demo_figure(path: Path, seed: int, tau: float, n: int) -> list[str]:
-    """Simulate one random phantom, draw the picture, and return what there is to say about it."""
-    scene = _simulate(seed, tau, n)
-    theta = _theta(scene)
-    index = direct_sampling(scene.square, scene.noisy)
-    _draw(scene, index, index_function(theta), path)
+def demo_figure(path: Path, seed: int, n: int, model: str | None = None) -> list[str]:
+    """Simulate one random phantom, image it at three noise levels, draw the picture and say what came out."""
+    imager = load(model) if model is not None or shipped() else None
+    scene = _simulate(seed, n)
     inside = phantoms.indicator(scene.square, scene.phantom)
-    phi, noisy = (harmonic_extension(scene.square, data) for data in (scene.clean, scene.noisy))
-    change = float((noisy - phi).norm() / phi.norm())
+    direct_sampling(scene.square, scene.noisy[0])  # builds a table that later calls share
+    start = perf_counter()
+    indices = [direct_sampling(scene.square, data) for data in scene.noisy]
+    seconds = (perf_counter() - start) / len(LEVELS)
+    found = [] if imager is None else _images(imager, scene)
+    _draw(scene, indices, found, inside, path)
+    area = float(inside.double().mean())
+    body = f"phantom {seed}: {len(scene.phantom.shapes)} ellipses, {area:.1%} of the body"
+    scores = [area_under_curve(index, inside) for index in indices]
     return [
-        f"phantom {seed}: {len(scene.phantom.shapes)} ellipses, {float(inside.double().mean()):.1%} of the body",
-        f"noise τ = {tau:g} changes φ by {change:.1%}",
-        f"direct sampling, 3 noisy currents: area under the ROC curve {area_under_curve(index, inside):.3f}",
-        f"Theorem 1, all currents, no noise: area under the ROC curve {area_under_curve(-theta, inside):.3f}",
+        f"{body}; its boundary data took {scene.seconds:.2f} s",
+        _line("direct sampling (DSM), area under the ROC curve (AUC)", scores, seconds),
+        *(_told(imager, found, scene) if imager is not None else [_missing()]),
     ]
 
 
-def _simulate(seed: int, tau: float, n: int) -> _Scene:
-    square = Square(n)
+def _simulate(seed: int, n: int) -> _Scene:
+    start, square = perf_counter(), Square(n)
     phantom = EllipseSampler(seed=seed, disjoint=True).phantom(0)
-    clean = BoundaryIntegralSolver(square).difference(phantom, currents.cosine(square, 3))
-    return _Scene(square, phantom, clean, add_noise(clean, tau, seed=seed), tau)
+    clean = BoundaryIntegralSolver(square).difference(phantom, currents.cosine(square, _CURRENTS))
+    return _Scene(
+        square, phantom, [add_noise(clean, tau, seed=seed) for tau in LEVELS], perf_counter() - start
+    )
 
 
-def _theta(scene: _Scene) -> Tensor:
-    solver = BoundaryIntegralSolver(scene.square, tolerance=1e-13)
-    return picard_sum(scene.square, NeumannToDirichlet(solver, scene.phantom).eigenpairs())
+def _images(imager: Imager, scene: _Scene) -> list[Reconstruction]:
+    imager(Measurement.of_difference(scene.noisy[0]))  # the same here
+    return [imager(Measurement.of_difference(data)) for data in scene.noisy]
 
 
-def _draw(scene: _Scene, index: Tensor, theorem: Tensor, path: Path) -> None:
-    square = scene.square
-    level = phantoms.level_set(square, scene.phantom)
-    phi, noisy = (harmonic_extension(square, data[:1])[0] for data in (scene.clean, scene.noisy))
-    with picture(path, 2, 3) as axes:
-        show_field(axes[0, 0], phantoms.conductivity(square, scene.phantom), "conductivity σ")
-        _boundary_data(axes[0, 1], scene)
-        show_field(axes[0, 2], phi, "φ₁, clean", diverging=True)
-        show_field(axes[1, 0], noisy, f"φ₁, τ = {scene.tau:g}", diverging=True)
-        show_field(axes[1, 1], index, f"direct sampling, τ = {scene.tau:g}")
-        show_field(axes[1, 2], theorem, "Theorem 1 index, all currents")
-        for panel, colour in zip(axes.flat[2:], ("black", "black", "white", "white"), strict=True):
-            outline(panel, level, colour)
+def _told(imager: Imager, found: Sequence[Reconstruction], scene: _Scene) -> list[str]:
+    seconds = sum(one.seconds for one in found) / len(found)
+    title = f"network {imager.name}, Dice"
+    noises = [f"{one.noise:.1%}" for one in found if one.noise is not None]
+    flags = {flag.text for one in found for flag in one.warnings}
+    estimated = [f"noise estimated at {', '.join(noises)}"] if noises else []
+    return [_line(title, [_dice(one, scene) for one in found], seconds), *estimated, *sorted(flags)]
+
+
+def _missing() -> str:
+    return "no trained network is installed: `eitlens demo --model FOLDER` shows that of a run of `eitlens train`"
+
+
+def _line(title: str, values: Sequence[float], seconds: float) -> str:
+    cells = ", ".join(f"{value:.3f} at τ = {tau:g}" for value, tau in zip(values, LEVELS, strict=True))
+    return f"{title}: {cells}; {seconds:.2f} s an image"
+
+
+def _dice(found: Reconstruction, scene: _Scene) -> float:
+    truth = phantoms.indicator(Square(found.image.shape[0] - 1), scene.phantom)
+    return float(hard_dice(torch.logit(found.image, 1e-9)[None], truth.double()[None]))
+
+
+def _draw(
+    scene: _Scene, indices: Sequence[Tensor], found: Sequence[Reconstruction], inside: Tensor, path: Path
+) -> None:
+    level = phantoms.level_set(scene.square, scene.phantom)
+    with picture(path, 2, 1 + len(LEVELS)) as axes:
+        show_field(axes[0, 0], phantoms.conductivity(scene.square, scene.phantom), "truth: conductivity σ")
+        _boundary_data(axes[1, 0], scene)
+        for k, tau in enumerate(LEVELS):
+            score = area_under_curve(indices[k], inside)
+            show_field(axes[0, k + 1], indices[k], f"DSM, τ = {tau:g}: AUC {score:.2f}")
+            if found:
+                title = f"network, τ = {tau:g}: Dice {_dice(found[k], scene):.2f}"
+                show_field(axes[1, k + 1], found[k].image, title)
+            else:
+                phi = harmonic_extension(scene.square, scene.noisy[k][:1])[0]
+                show_field(axes[1, k + 1], phi, f"φ₁, τ = {tau:g} (no network)", diverging=True)
+            outline(axes[0, k + 1], level, "white")
+            outline(axes[1, k + 1], level, "white" if found else "black")
 
 
 def _boundary_data(axes: Axes, scene: _Scene) -> None:
     s = scene.square.arclength()
     for k, shade in enumerate(("0.0", "0.4", "0.65")):
-        axes.plot(s, scene.noisy[k], color=shade, linewidth=0.4)
-        axes.plot(s, scene.clean[k], color=shade, label=f"cos {k + 1}θ" if k else "cos θ")
+        axes.plot(s, scene.noisy[1][k], color=shade, linewidth=0.4)
+        axes.plot(s, scene.noisy[0][k], color=shade, label=f"cos {k + 1}θ" if k else "cos θ")
     low, high = axes.get_ylim()
-    axes.set(title="f − f0 along the boundary", xlabel="arclength", xlim=(0, scene.square.perimeter))
+    axes.set(title="f − f0, clean and τ = 0.05", xlabel="arclength", xlim=(0, scene.square.perimeter))
     axes.set_ylim(low, high + 0.2 * (high - low))
     axes.legend(ncols=3, fontsize=7, loc="upper center", handlelength=1.2)

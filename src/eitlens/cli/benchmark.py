@@ -1,0 +1,163 @@
+"""`eitlens benchmark`: the paper's tables from result files, and the trainings and timings behind them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from eitlens.evaluate.tables.cells import Cell
+    from eitlens.train.table1 import Outcome, Plan
+
+benchmark = typer.Typer(
+    help="The paper's tables, ours beside the paper's.\n\nExample: eitlens benchmark table1",
+    no_args_is_help=True,
+)
+
+Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
+
+
+@benchmark.command()
+def table1(
+    cells: Annotated[
+        list[str] | None, typer.Argument(help="Cells to train, as uit/0.05; all that are missing by default.")
+    ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train missing cells by the paper's recipe.")
+    ] = False,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after so long; the same command goes on.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    variant: Annotated[str, typer.Option(help="A changed recipe, see docs/findings.md.")] = "plain",
+    batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 32,
+    precision: Annotated[str, typer.Option(help="32, tf32 or bf16.")] = "bf16",
+    compile: Annotated[  # noqa: A002
+        str, typer.Option(help="off, default, reduce-overhead or max-autotune.")
+    ] = "reduce-overhead",
+    runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
+    keep: Annotated[Path | None, typer.Option(help="Folder for 16-bit weights of finished cells.")] = None,
+    root: Root = Path("."),
+) -> None:
+    """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
+
+    Example: eitlens benchmark table1 --train --minutes 9 --device cuda
+    """
+    if train:
+        from eitlens.train.table1 import Plan
+
+        words = _checked("precision", precision), _checked("compile", compile)
+        plan = Plan(root / "results", runs, variant, device, batch, *words, keep=keep)
+        _train(plan, cells or [], minutes)
+    elif cells:
+        from eitlens.errors import InputError
+
+        raise InputError(f"cells {', '.join(cells)} are given without --train: add it to train them")
+    _write(root)
+
+
+@benchmark.command()
+def table2(
+    names: Annotated[list[str] | None, typer.Argument(help="Networks to measure; all by default.")] = None,
+    machine: Annotated[str | None, typer.Option(help="What to call this machine in the table.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images a forward pass.")] = 1,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    timed: Annotated[
+        bool, typer.Option("--time/--no-time", help="Whether to time, or only to count.")
+    ] = True,
+    root: Root = Path("."),
+) -> None:
+    """Count and time every network on this machine, keep the numbers in results/table2, write docs/results.md.
+
+    Example: eitlens benchmark table2 --machine "my laptop"
+    """
+    from rich.console import Console
+    from rich.progress import track
+
+    from eitlens.evaluate.costs import measure
+    from eitlens.evaluate.tables.table2 import to_json
+    from eitlens.models import names as known
+    from eitlens.train.folder import write_json
+
+    title = machine or _machine(device)
+    wanted = names or known()
+    costs = [
+        measure(name, batch=batch, device=device, timed=timed)
+        for name in track(wanted, "timing", console=Console())
+    ]
+    target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_json(target, to_json(title, batch, costs))
+    _write(root)
+
+
+def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
+    from rich.console import Console
+
+    from eitlens.cli.train import progress_bar
+    from eitlens.evaluate.tables.cells import Cell, wanted
+    from eitlens.figures.training import learning_curve
+    from eitlens.train.folder import read_log
+    from eitlens.train.table1 import fill, missing
+
+    cells = [Cell.parse(text) for text in given] or wanted()
+    console = Console()
+    console.print(f"{len(missing(plan, cells))} of {len(cells)} cells are missing", highlight=False)
+    with progress_bar(console) as bar:
+
+        def tell(cell: "Cell", outcome: "Outcome", why: str) -> None:
+            bar.console.print(f"{cell}: {outcome} {why}", highlight=False, soft_wrap=True)
+            if outcome == "finished":
+                folder = cell.folder(plan.table)
+                learning_curve(read_log(folder / "log.csv"), folder / "learning_curve.png")
+
+        found = fill(plan, cells, minutes or float("inf"), lambda cell: (_observer(bar, plan, cell),), tell)
+    if "failed" in found.values():
+        raise typer.Exit(1)
+
+
+def _observer(bar: "Progress", plan: "Plan", cell: "Cell") -> Any:
+    from eitlens.cli.train import observer
+
+    return observer(bar, plan.recipe(cell))
+
+
+def _checked(name: str, value: str) -> Any:
+    """A word that the configuration of a training will check, typed as it wants it."""
+    from typing import get_args
+
+    from eitlens.data.config import choose
+    from eitlens.train.config import Compile, Precision
+
+    choose(name, value, get_args({"precision": Precision, "compile": Compile}[name]))
+    return value
+
+
+def _write(root: Path) -> None:
+    from rich.console import Console
+
+    from eitlens.errors import InputError
+    from eitlens.evaluate.tables.cards import refreshed
+    from eitlens.evaluate.tables.page import Places, compose
+    from eitlens.evaluate.tables.quotes import refresh
+
+    places = Places(root)
+    if not places.results.is_dir():
+        raise InputError(f"{places.results}: no such folder: give the repository with --root")
+    places.page.parent.mkdir(parents=True, exist_ok=True)
+    places.page.write_text(compose(places))
+    if places.findings.exists():
+        places.findings.write_text(refresh(places.findings.read_text(), places))
+    for card in sorted(places.shipped.glob("*/card.md")):
+        card.write_text(refreshed(card))
+    Console().print(f"tables: [bold]{places.page}[/bold]", highlight=False, soft_wrap=True)
+
+
+def _machine(device: str) -> str:
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return f"{torch.get_num_threads()} CPU cores"

@@ -1,0 +1,66 @@
+"""`eitlens export`: a trained network as an ONNX file, or the whole page as static files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    network: Annotated[
+        str | None, typer.Argument(help="A trained network by name, or the folder of a run.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the ONNX file.")] = None,
+    web: Annotated[
+        Path | None, typer.Option(help="Write the page as static files into this new folder.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --web: a network by name or folder; repeat for several. Default: all shipped."
+        ),
+    ] = None,
+    runtime: Annotated[
+        Path | None,
+        typer.Option(help="With --web: the dist folder of onnxruntime-web; default: from the npm registry."),
+    ] = None,
+) -> None:
+    """Export a network as ONNX, from boundary data f - f0 to logits, or the page for any web host.
+
+    Examples: eitlens export runs/uit -o uit.onnx; eitlens export --web site
+    """
+    from eitlens.errors import InputError
+
+    if web is not None and network is None and out is None:
+        _page(web, tuple(model or ()), runtime)
+    elif network is not None and out is not None and web is None and not model and runtime is None:
+        _network(network, out)
+    else:
+        raise InputError("give a network and -o FILE.onnx, or --web FOLDER with --model and --runtime")
+
+
+def _network(network: str, out: Path) -> None:
+    from rich.console import Console
+
+    from eitlens.web.export import export_network
+
+    console = Console()
+    with console.status("exporting and comparing with PyTorch …"):
+        graph = export_network(network, out)
+    console.print(f"{out}: within {graph.error:.1e} of PyTorch", highlight=False)
+
+
+def _page(folder: Path, models: tuple[str, ...], runtime: Path | None) -> None:
+    from rich.console import Console
+
+    from eitlens.web.export import export_page
+    from eitlens.web.gallery import Gallery
+
+    console = Console()
+    with console.status("loading the networks …") as status:
+        for done in export_page(folder, Gallery.open(models), runtime):
+            console.print(f"written: {done}", highlight=False)
+            status.update("exporting …")
+    console.print(
+        f"the page: {folder}; try it with: python -m http.server --directory {folder}", highlight=False
+    )

@@ -1,0 +1,111 @@
+"""`eitlens reconstruct`: from a measurement file to an image."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from eitlens.imaging import Reconstruction
+
+_SUFFIXES = (".png", ".pdf", ".npz", ".json")
+
+
+def reconstruct(
+    measurement: Annotated[
+        str, typer.Argument(help="A measurement: .npz, .json, .csv, .mat, .h5; - for a pipe.")
+    ],
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", "-o", help="Where the image goes: .png, .pdf, .npz or .json; may be repeated."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="network; dsm, which needs no training; or posterior, slow.")
+    ] = "network",
+    model: Annotated[
+        str | None,
+        typer.Option(help="A trained network by name, or the folder of a run; the best shipped by default."),
+    ] = None,
+    refine: Annotated[
+        int, typer.Option(min=0, max=50, help="Steps of fine-tuning through the solver; 12 are plenty.")
+    ] = 0,
+    tau: Annotated[
+        float | None, typer.Option(min=0.0, max=10.0, help="Noise level, where it is known.")
+    ] = None,
+    n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the image.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 120 by default.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
+) -> None:
+    """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
+
+    Example: eitlens reconstruct data.npz -o image.png --refine 12
+    """
+    from rich.console import Console
+
+    from eitlens.imaging import Options, files
+    from eitlens.imaging.methods import method as named
+
+    targets = _checked(out or [])
+    chosen = named(method)
+    with Console(stderr=True).status(f"{method} …"):  # standard output may be a pipe
+        found = chosen(files.read(measurement), Options(model, refine, tau, n, device, seconds))
+    for target in targets:
+        _write(found, target)
+    if as_json:
+        typer.echo(json.dumps(found.summary()))
+    else:
+        _tell(found, targets)
+
+
+def _checked(targets: list[Path]) -> list[Path]:
+    from eitlens.errors import InputError
+
+    for target in targets:
+        if target.suffix not in _SUFFIXES:
+            raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
+    return targets
+
+
+def _write(found: "Reconstruction", target: Path) -> None:
+    from eitlens.data.files import disk_errors, make_folder, write_atomically
+    from eitlens.imaging.formats import npz, text
+
+    make_folder(target.parent)
+    arrays = {"image": found.image, "uncertainty": found.uncertainty}
+    there = {name: array for name, array in arrays.items() if array is not None}
+    if target.suffix == ".npz":
+        write_atomically(target, npz.write({name: array.numpy() for name, array in there.items()}))
+    elif target.suffix == ".json":
+        lists = {name: array.tolist() for name, array in there.items()}
+        write_atomically(target, text.write(found.summary() | lists))
+    else:
+        from eitlens.figures.reconstruction import reconstruction_figure
+
+        with disk_errors(target):
+            reconstruction_figure(found, target)
+
+
+def _tell(found: "Reconstruction", targets: list[Path]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    facts = [
+        f"{found.method} {found.model}".strip(),
+        f"{float(found.inside.double().mean()):.1%} of the body inside",
+    ]
+    facts += [] if found.noise is None else [f"noise about {found.noise:.1%}"]
+    facts += [] if found.misfit is None else [f"misfit {found.misfit:.1%}"]
+    console.print(", ".join([*facts, f"{found.seconds:.2f} s"]), highlight=False, soft_wrap=True)
+    change = found.refinement
+    if change is not None:
+        line = f"misfit {change.misfit_before:.1%} to {change.misfit_after:.1%} in {change.steps} steps"
+        told = f"refined: {line}, {change.reason}" if change.steps else f"not refined, {change.reason}"
+        console.print(told, highlight=False, soft_wrap=True)
+    for flag in found.warnings:
+        console.print(f"warning: {flag.text}", style="yellow", highlight=False, soft_wrap=True, markup=False)
+    for target in targets:
+        console.print(f"image: [bold]{target}[/bold]", highlight=False, soft_wrap=True)

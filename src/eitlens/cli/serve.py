@@ -1,0 +1,29 @@
+"""`eitlens serve`: the page to play with."""
+
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A network by name, or the folder of a run; repeat to compare several."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    device: Annotated[str, typer.Option(help="Where the networks compute: cpu, cuda or auto.")] = "cpu",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Host name it is reached by, when it is not this machine's; * for any."),
+    ] = None,
+) -> None:
+    """Serve the page: draw inclusions, see live what their boundary data tell of them.
+
+    Example: eitlens serve --model runs/uit --port 8080
+    """
+    from eitlens.web.run import serve as run
+
+    run(tuple(model or ()), host, port, device, tuple(name or ()))

@@ -1,0 +1,71 @@
+"""`eitlens simulate`: from a phantom in a JSON file to a measurement file."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from eitlens.imaging import Measurement
+    from eitlens.phantom import Phantom
+
+
+def simulate(
+    phantom: Annotated[Path, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json; - for a pipe.")
+    ],
+    currents: Annotated[int, typer.Option(min=1, max=16, help="How many: cos lθ, l = 1 … L.")] = 3,
+    tau: Annotated[float, typer.Option(min=0.0, max=10.0, help="Noise level τ.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the noise.")] = 0,
+    points: Annotated[
+        int,
+        typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
+    ] = 0,
+    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = 200,
+) -> None:
+    """Simulate the boundary data of a phantom and write them as a measurement file.
+
+    Example: eitlens simulate phantom.json -o data.npz --tau 0.05
+    """
+    from rich.console import Console
+
+    from eitlens.imaging import files
+    from eitlens.imaging.formats import text
+
+    measurement, solver = _measured(_phantom(phantom), currents, tau, seed, points, n)
+    if str(out) == "-":
+        sys.stdout.buffer.write(text.write(measurement.to_dict()))
+        sys.stdout.buffer.flush()
+        return
+    files.write(measurement, out)
+    count = len(measurement.points)
+    line = f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: [bold]{out}[/bold]"
+    Console().print(line, highlight=False, soft_wrap=True)
+
+
+def _phantom(path: Path) -> "Phantom":
+    from eitlens.errors import InputError
+    from eitlens.imaging import phantoms
+
+    if str(path) == "-":
+        return phantoms.parse(sys.stdin.buffer.read(phantoms.LARGEST_FILE + 1), "standard input")
+    try:
+        with path.open("rb") as stream:
+            return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}: give a phantom as JSON (docs/measurements.md)") from None
+
+
+def _measured(
+    phantom: "Phantom", count: int, tau: float, seed: int, points: int, n: int
+) -> "tuple[Measurement, str]":
+    from eitlens.domain import Square
+    from eitlens.forward import currents
+    from eitlens.imaging import phantoms
+
+    square = Square(n)
+    g = currents.cosine(square, count)
+    clean, solver = phantoms.simulate(phantom, square, g)
+    return phantoms.measured(square, g, clean, phantom.outside, tau, seed, points), solver

@@ -1,0 +1,29 @@
+"""From a measurement to an image: measurement files, trained networks, calibration, doubts, refinement.
+
+imager = load("flagship")                 # or the folder of a run; shipped() lists the names
+result = imager(Measurement.of_difference(df))
+result.image, result.uncertainty, result.warnings
+"""
+
+from eitlens.imaging.base import Flag, Reader, Reconstruction, Refinement
+from eitlens.imaging.imager import Imager
+from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.methods import METHODS, load
+from eitlens.imaging.options import Options
+from eitlens.imaging.shortest import reconstruct
+from eitlens.imaging.store import DEFAULT, shipped
+
+__all__ = [
+    "DEFAULT",
+    "METHODS",
+    "Flag",
+    "Imager",
+    "Measurement",
+    "Options",
+    "Reader",
+    "Reconstruction",
+    "Refinement",
+    "load",
+    "reconstruct",
+    "shipped",
+]

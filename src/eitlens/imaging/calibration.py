@@ -1,0 +1,131 @@
+"""Probabilities that mean what they say: temperature scaling by noise level.
+
+A network's logits z are divided by a temperature T, p = sigmoid(z / T), chosen on validation data such that the cross
+entropy is least (Guo, Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017). It moves no
+outline, as z = 0 stays. The over-confidence grows with the noise, so there is one T for each of a few noise levels, and
+between them T is linear in τ. Kept as calibration.json beside the weights, with the range of |f - f0| in training.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as fn
+
+from eitlens.data.config import known_keys
+from eitlens.errors import InputError
+
+FILE = "calibration.json"
+_LOW, _HIGH, _STEPS = -1.5, 1.5, 40
+_LISTS = ("levels", "temperatures", "misfits")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Temperatures at noise levels, and what the network was trained for.
+
+    Attributes:
+        levels, temperatures: T at each τ, increasing in τ.
+        amplitudes: for each current, the least and largest root mean square of f - f0 seen in training.
+        misfits: at each level, the misfit of the network's image that 1 in 100 samples exceeds (see `flags`).
+        contrast: conductivity of the inclusions over that of the body, in training.
+        samples: how many validation samples it was fitted on.
+        fewer: the same for a network that also reads fewer currents, by their number.
+    """
+
+    levels: tuple[float, ...] = (0.0,)
+    temperatures: tuple[float, ...] = (1.0,)
+    amplitudes: tuple[tuple[float, float], ...] = ()
+    misfits: tuple[float, ...] = ()
+    contrast: float = 10.0
+    samples: int = 0
+    fewer: dict[int, "Calibration"] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        increasing = all(a < b for a, b in zip(self.levels, self.levels[1:], strict=False))
+        if not self.levels or len(self.levels) != len(self.temperatures) or not increasing:
+            raise InputError("calibration: expected one temperature for each of some increasing noise levels")
+        if self.misfits and len(self.misfits) != len(self.levels):
+            raise InputError("calibration: expected one misfit for each noise level")
+        if any(not 0 < t < float("inf") for t in self.temperatures):
+            raise InputError(f"calibration: temperatures must be positive, got {list(self.temperatures)}")
+
+    def reading(self, count: int) -> "Calibration":
+        """That for so many currents."""
+        return self.fewer.get(count, self)
+
+    def temperature(self, tau: float | None) -> float:
+        """T at a noise level; the last one beyond the last level, the first where the level is unknown."""
+        return _interpolate(self.levels, self.temperatures, 0.0 if tau is None else tau)
+
+    def misfit(self, tau: float | None) -> float | None:
+        """The misfit that 1 in 100 samples of this noise level exceeds."""
+        return _interpolate(self.levels, self.misfits, 0.0 if tau is None else tau) if self.misfits else None
+
+    def probability(self, logits: Float[Tensor, "*grid"], tau: float | None) -> Float[Tensor, "*grid"]:
+        """The image sigmoid(z / T)."""
+        return torch.sigmoid(logits.double() / self.temperature(tau))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: object) -> "Calibration":
+        """From plain JSON values, each checked."""
+        given = known_keys(values, Calibration, "calibration")
+        try:
+            lists = {key: tuple(map(float, given[key])) for key in _LISTS if key in given}
+            pairs = tuple((float(low), float(high)) for low, high in given.get("amplitudes", ()))
+            fewer = {int(k): Calibration.from_dict(v) for k, v in given.get("fewer", {}).items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"calibration: expected lists of numbers ({error})") from None
+        return Calibration(**(given | lists | {"amplitudes": pairs, "fewer": fewer}))
+
+    @staticmethod
+    def read(folder: Path) -> "Calibration":
+        """From calibration.json in a folder; where there is none, the network's own probabilities."""
+        path = folder / FILE
+        if not path.exists():
+            return Calibration()
+        try:
+            return Calibration.from_dict(json.loads(path.read_text()))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: {error}: run `eitlens calibrate` again") from None
+
+
+def fit_temperature(logits: Float[Tensor, "samples *grid"], target: Float[Tensor, "samples *grid"]) -> float:
+    """The T in [0.22, 4.5] with the least mean cross entropy of sigmoid(z / T); golden section in log T."""
+    z, t = logits.flatten().float(), target.flatten().float()
+
+    def loss(power: float) -> float:
+        return float(fn.binary_cross_entropy_with_logits(z * torch.tensor(-power).exp(), t))
+
+    low, high, ratio = _LOW, _HIGH, (5**0.5 - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = loss(a), loss(b)
+    for _ in range(_STEPS):
+        if high - low < 1e-3:
+            break
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = loss(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = loss(b)
+    return float(torch.tensor((low + high) / 2).exp())
+
+
+def _interpolate(x: tuple[float, ...], y: tuple[float, ...], at: float) -> float:
+    if at <= x[0]:
+        return y[0]
+    for k in range(1, len(x)):
+        if at <= x[k]:
+            return y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
+    return y[-1]

@@ -1,0 +1,60 @@
+"""Measurement files: read in any of five formats, told by their content; written as .npz or .json.
+
+See docs/measurements.md. Nothing is unpickled, no other file is opened, and whatever is wrong is one line.
+"""
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from torch import Tensor
+
+from eitlens.data.files import write_atomically
+from eitlens.errors import InputError
+from eitlens.imaging.formats import npz, text
+from eitlens.imaging.isolation import SafeParser
+from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.parsing import HELP, LIMIT, check_size
+
+
+def read(path: Path | str) -> Measurement:
+    """The measurement in a file, or in what comes through the pipe for `-`."""
+    if str(path) == "-":
+        return _parse(_content(sys.stdin.buffer, "standard input"), "standard input")
+    try:
+        with Path(path).open("rb") as stream:
+            content = _content(stream, str(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {reason}: {HELP}") from None
+    return _parse(content, str(path))
+
+
+def write(measurement: Measurement, path: Path) -> None:
+    """Write .npz or .json, by the suffix, whole or not at all."""
+    if path.suffix == ".json":
+        content = text.write(measurement.to_dict())
+    elif path.suffix == ".npz":
+        values = {name: getattr(measurement, name) for name in measurement.to_dict()}
+        content = npz.write({k: v.numpy() if isinstance(v, Tensor) else v for k, v in values.items()})
+    else:
+        raise InputError(
+            f"{path}: measurements are written as .npz or .json, got {path.suffix or 'no suffix'!r}"
+        )
+    write_atomically(path, content)
+
+
+def _parse(content: bytes, where: str) -> Measurement:
+    parser = SafeParser()
+    try:
+        return parser(content, where)
+    finally:
+        parser.close()
+
+
+def _content(stream: BinaryIO, where: str) -> bytes:
+    content = stream.read(LIMIT + 1)
+    check_size(content, where)
+    return content

@@ -1,0 +1,76 @@
+"""What is doubtful about an image, in words: the measurement is not like what the network was trained on."""
+
+from collections.abc import Iterator
+
+import torch
+
+from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
+from eitlens.forward.base import Data
+from eitlens.imaging.base import Flag, Refinement
+from eitlens.imaging.calibration import Calibration
+from eitlens.imaging.prepare import Prepared
+
+NOISIEST, MARGIN = 0.2, 1.1
+WIDEST_GAP, LARGEST_MEAN, LARGEST_RESIDUAL = 0.13, 0.02, 2e-3
+
+
+def input_flags(prepared: Prepared, noise: float | None, calibration: Calibration) -> Iterator[Flag]:
+    """What the data alone say."""
+    if noise is not None and noise > MARGIN * NOISIEST:
+        yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {NOISIEST:.0%}")
+    if prepared.mean > LARGEST_MEAN:
+        yield Flag(
+            "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"
+        )
+    if prepared.gap > WIDEST_GAP:
+        yield Flag(
+            "gap",
+            f"{prepared.gap:.2g} of the boundary (of 8) has no voltage: there the data are interpolated "
+            "(from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
+        )
+    if prepared.residual > LARGEST_RESIDUAL:
+        yield Flag(
+            "currents", f"the currents combine to those of the network only up to {prepared.residual:.1%}"
+        )
+    yield from _amplitude(prepared.difference, calibration)
+
+
+def contrast_flags(
+    data: Data, currents: CurrentsConfig, misfit: float | None, noise: float | None, calibration: Calibration
+) -> Iterator[Flag]:
+    """What the physics says of data and image together."""
+    g = currents.build(Square(data.shape[-1] // 4))[: len(data)]
+    if float((g * data).sum()) > 0:
+        yield Flag("contrast", "f - f0 has the sign of inclusions that conduct less than the body")
+        return
+    limit = calibration.misfit(noise)
+    if misfit is not None and limit is not None and misfit > limit:
+        yield Flag(
+            "contrast",
+            f"the image explains the data only up to {misfit:.0%} (99 % of those like in training: {limit:.0%}): "
+            f"are the inclusions not {calibration.contrast:g} times as conductive as the body?",
+        )
+
+
+def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
+    """What the fine-tuning says."""
+    if change.contrast is not None:
+        side = "less" if change.contrast < contrast else "more"
+        text = f"fine-tuning asks for inclusions {side} conductive than {contrast:g} times the body"
+        yield Flag(
+            "contrast", f"{text}, nearer to {change.contrast:.2g}: the image may be too large or too small"
+        )
+
+
+def _amplitude(data: Data, calibration: Calibration) -> Iterator[Flag]:
+    sizes = data.square().mean(-1).sqrt().tolist()
+    for k, (size, (low, high)) in enumerate(zip(sizes, calibration.amplitudes, strict=False)):
+        if not low <= size <= high:
+            text = f"f - f0 of current {k + 1} has size {size:.3g}, in training {low:.3g} to {high:.3g}"
+            yield Flag(
+                "amplitude", f"{text}: inclusions too small or too large, another contrast or another unit?"
+            )
+            return
+    if not calibration.amplitudes and not bool(torch.any(data != 0)):
+        yield Flag("amplitude", "f - f0 is zero: there is nothing to see")

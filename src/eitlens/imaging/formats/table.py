@@ -1,0 +1,84 @@
+"""CSV: a row a point, with the columns x, y, current_1 …, voltage_1 …, and optionally reference_1 …, mask.
+
+Lines that begin with # are comments, but for `# conductivity: 1.5`.
+"""
+
+import csv
+import re
+from typing import Any
+
+import numpy as np
+
+from eitlens.errors import InputError
+
+_NUMBERED = re.compile(r"(current|voltage|reference)_(\d{1,3})$")
+_PLURAL = {"current": "currents", "voltage": "voltages", "reference": "reference"}
+
+
+def recognises(content: bytes) -> bool:
+    """Whether it is text; the last format to be tried."""
+    return b"\x00" not in content[:4096]
+
+
+def read(content: bytes, limit: int) -> dict[str, Any]:
+    """The arrays by name."""
+    if len(content) > limit:
+        raise InputError("too large")
+    lines = content.decode("utf-8-sig").splitlines()
+    comments = [line for line in lines if line.startswith("#")]
+    rows = [
+        row for row in csv.reader(line for line in lines if line.strip() and not line.startswith("#")) if row
+    ]
+    if len(rows) < 2:
+        raise InputError("expected a line of column names and a line for each point")
+    names = [name.strip() for name in rows[0]]
+    if len(set(names)) != len(names):
+        raise InputError("two columns have the same name")
+    table = _table(rows[1:], len(names))
+    return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _conductivity(comments)
+
+
+def _table(rows: list[list[str]], columns: int) -> np.ndarray:
+    for k, row in enumerate(rows):
+        if len(row) != columns:
+            raise InputError(f"row {k + 1} has {len(row)} values, the first line names {columns} columns")
+    try:
+        return np.array([[float(value) if value.strip() else np.nan for value in row] for row in rows])
+    except ValueError as error:
+        raise InputError(f"{error}") from None
+
+
+def _arrays(columns: dict[str, np.ndarray]) -> dict[str, Any]:
+    missing = [name for name in ("x", "y") if name not in columns]
+    if missing:
+        raise InputError(f"no column {missing[0]!r}: expected x, y, current_1, voltage_1, …")
+    arrays: dict[str, Any] = {"points": np.stack([columns["x"], columns["y"]], 1)}
+    numbered: dict[str, dict[int, np.ndarray]] = {}
+    for name, values in columns.items():
+        match = _NUMBERED.match(name)
+        if match:
+            numbered.setdefault(_PLURAL[match[1]], {})[int(match[2])] = values
+        elif name == "mask":
+            arrays["mask"] = values != 0
+        elif name not in ("x", "y"):
+            raise InputError(
+                f"unknown column {name!r}: expected x, y, current_1, voltage_1, reference_1, mask"
+            )
+    return arrays | {name: _rows(name, found) for name, found in numbered.items()}
+
+
+def _rows(name: str, found: dict[int, np.ndarray]) -> np.ndarray:
+    if sorted(found) != list(range(1, len(found) + 1)):
+        raise InputError(f"{name}: expected columns numbered 1 to {len(found)}, got {sorted(found)[:8]}")
+    return np.stack([found[k] for k in sorted(found)])
+
+
+def _conductivity(comments: list[str]) -> dict[str, Any]:
+    for line in comments:
+        key, _, value = line.lstrip("# ").partition(":")
+        if key.strip() == "conductivity":
+            try:
+                return {"conductivity": float(value)}
+            except ValueError:
+                raise InputError(f"conductivity: expected a number, got {value.strip()[:40]!r}") from None
+    return {}

@@ -1,0 +1,168 @@
+"""A measurement: what a box of electrodes knows about a body. Its files are in eitlens.imaging.files."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward.base import Data
+
+FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
+_LARGEST, _SMALLEST = 1e12, 1e-12
+_THINNEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Voltages at points of the boundary of (-1, 1)², for a number of injected currents.
+
+    Attributes:
+        points: (N, 2), on the boundary, in any order, none twice.
+        currents: (L, N), the density g of the injected current at the points; zero mean along the boundary.
+        voltages: (L, N), the potential f at the points, up to a constant for each current.
+        reference: (L, N), the potential f0 of the body without inclusions, measured or computed; when left out it
+            is computed for a uniform body of conductivity `conductivity`. Zero when `voltages` are differences.
+        mask: (N,) or (L, N), true where the voltage was measured; what is false is ignored and filled in.
+        conductivity: σ0 of the body around the inclusions.
+    """
+
+    points: Float64[Tensor, "points 2"]
+    currents: Float64[Tensor, "currents points"]
+    voltages: Float64[Tensor, "currents points"]
+    reference: Float64[Tensor, "currents points"] | None = None
+    mask: Bool[Tensor, "points"] | Bool[Tensor, "currents points"] | None = None
+    conductivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.points.ndim != 2 or self.points.shape[1] != 2:
+            raise InputError(
+                f"points: expected (N, 2) coordinates, got an array of shape {_shape(self.points)}"
+            )
+        count = len(self.points)
+        if not FEWEST_POINTS <= count <= MOST_POINTS:
+            raise InputError(
+                f"points: expected {FEWEST_POINTS} to {MOST_POINTS} boundary points, got {count}"
+            )
+        _bounded(self.points, "points")
+        checks.positive_number(self.conductivity, "conductivity")
+        if not _THINNEST <= self.conductivity <= 1 / _THINNEST:
+            raise InputError(f"conductivity: {self.conductivity:.3g} is out of range: is the unit right?")
+        _check_rows(self.currents, "currents", count, None)
+        if float(self.currents.abs().max()) < _SMALLEST:
+            raise InputError("currents: all are zero or nearly: there is no voltage without current")
+        _check_rows(self.voltages, "voltages", count, len(self.currents), self.present)
+        if self.reference is not None:
+            _check_rows(self.reference, "reference", count, len(self.currents), self.present)
+
+    @property
+    def present(self) -> Bool[Tensor, "currents points"]:
+        """Which voltages there are."""
+        shape = (len(self.currents), len(self.points))
+        if self.mask is None:
+            return torch.ones(shape, dtype=torch.bool)
+        if tuple(self.mask.shape) not in (shape, shape[1:]):
+            raise InputError(
+                f"mask: expected {shape[1]} values, or {shape}, true where a voltage was measured; "
+                f"got an array of shape {_shape(self.mask)}"
+            )
+        return self.mask.expand(shape)
+
+    @staticmethod
+    def of_difference(difference: Data, currents: CurrentsConfig | None = None) -> "Measurement":
+        """From f - f0, (L, 4n), at the nodes of Square(n) for the first L of a family, cosines by default."""
+        if difference.ndim != 2 or difference.shape[1] % 4 or difference.shape[1] < FEWEST_POINTS:
+            raise InputError(
+                f"f - f0: expected (L, 4n) values at the boundary nodes, got an array of shape {_shape(difference)}: "
+                "give `points` for others"
+            )
+        square = Square(difference.shape[1] // 4)
+        family = currents if currents is not None else CurrentsConfig(count=len(difference))
+        data = checks.physics(difference.detach().cpu())
+        return Measurement(square.boundary(), family.build(square), data, torch.zeros_like(data))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values, without what is left out."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {k: v.tolist() if isinstance(v, Tensor) else v for k, v in values.items() if v is not None}
+
+    @staticmethod
+    def from_arrays(values: object, where: str = "measurement") -> "Measurement":
+        """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
+        names = [field.name for field in fields(Measurement)]
+        if not isinstance(values, dict):
+            raise InputError(f"{where}: expected an object with the keys {', '.join(names)}")
+        for key in values:
+            if key not in names:
+                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(names)}")
+        for key in names[:3]:
+            if values.get(key) is None:
+                raise InputError(
+                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(names[:3])}"
+                )
+        given = {key: value for key, value in values.items() if value is not None}
+        return _at(where, {key: _array(where, key, value) for key, value in given.items()})
+
+
+def _at(where: str, arrays: dict[str, Tensor]) -> Measurement:
+    """Rows of one number each stay rows; a single current may be given as a plain row."""
+    for key in ("currents", "voltages", "reference"):
+        if key in arrays and arrays[key].ndim == 1:
+            arrays[key] = arrays[key][None]
+    mask, sigma = arrays.get("mask"), arrays.get("conductivity")
+    if sigma is not None and sigma.numel() != 1:
+        raise InputError(f"{where}: conductivity: expected one number, got an array of shape {_shape(sigma)}")
+    try:
+        return Measurement(
+            arrays["points"],
+            arrays["currents"],
+            arrays["voltages"],
+            arrays.get("reference"),
+            None if mask is None else mask != 0,
+            1.0 if sigma is None else float(sigma),
+        )
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _array(where: str, key: str, value: object) -> Float64[Tensor, "*any"]:
+    """Numbers as float64. Text, ragged lists, complex numbers and objects are refused."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{where}: {key}: the rows are of different lengths") from None
+    if array.dtype.kind not in "bifu" or array.dtype.itemsize > 8:
+        raise InputError(f"{where}: {key}: expected real numbers, got {array.dtype}")
+    return torch.from_numpy(np.array(array, dtype=np.float64))
+
+
+def _check_rows(
+    values: Tensor, name: str, points: int, rows: int | None, present: Tensor | None = None
+) -> None:
+    if values.ndim != 2 or values.shape[1] != points or rows not in (None, len(values)):
+        expected = f"({'L' if rows is None else rows}, {points})"
+        raise InputError(
+            f"{name}: expected {expected} values, a row a current and a column a point, "
+            f"got an array of shape {_shape(values)}"
+        )
+    if not 1 <= len(values) <= MOST_CURRENTS:
+        raise InputError(f"{name}: expected 1 to {MOST_CURRENTS} currents, got {len(values)}")
+    _bounded(values if present is None else values[present], name)
+
+
+def _bounded(values: Tensor, name: str) -> None:
+    """Finite, and of a size whose square is still a number."""
+    checks.finite(values, name)
+    if values.numel() and float(values.abs().max()) > _LARGEST:
+        raise InputError(f"{name}: values up to {float(values.abs().max()):.3g}: is the unit right?")
+
+
+def _shape(values: Tensor) -> tuple[int, ...]:
+    return tuple(values.shape)

@@ -1,0 +1,66 @@
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+
+from eitlens.classical import direct_sampling
+from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.imaging import store
+from eitlens.imaging.base import Reconstruction
+from eitlens.imaging.calibration import Calibration
+from eitlens.imaging.flags import input_flags
+from eitlens.imaging.imager import Imager
+from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.options import Options
+from eitlens.imaging.prepare import prepare
+from eitlens.imaging.sampling import posterior
+
+_CELLS, _CURRENTS, _MODES = 200, 3, 60
+_KEPT = 4
+
+
+Method = Callable[[Measurement, Options], Reconstruction]
+
+
+def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
+    """The imager around a shipped network or a run's folder; the last few are kept in memory."""
+    return _imager(store.find(model), device)
+
+
+def network(measurement: Measurement, options: Options) -> Reconstruction:
+    """A trained network, calibrated; see `Imager`."""
+    imager = load(options.model, options.device)
+    return imager(measurement, refine=options.refine, tau=options.tau, n=options.n)
+
+
+def dsm(measurement: Measurement, options: Options) -> Reconstruction:
+    """Direct sampling of up to three cosine currents: no training, no probability."""
+    if options.refine:
+        raise InputError("dsm: its image is no probability and cannot be refined: leave out --refine")
+    start = perf_counter()
+    n = _CELLS if options.n is None else options.n
+    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, n)
+    index = direct_sampling(Square(n), prepared.difference, modes=min(_MODES, 2 * n - 1))
+    noise = prepared.noise if options.tau is None else options.tau
+    doubts = tuple(input_flags(prepared, noise, Calibration()))
+    image = index / index.max().clamp(min=1e-300)
+    return Reconstruction(image, None, noise, None, doubts, "dsm", "", perf_counter() - start)
+
+
+METHODS: dict[str, Method] = {"network": network, "dsm": dsm, "posterior": posterior}
+
+
+def method(name: str) -> Method:
+    """The named method, or an error that lists the names there are."""
+    if name not in METHODS:
+        raise InputError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+@lru_cache(maxsize=_KEPT)
+def _imager(folder: Path, device: str) -> Imager:
+    return Imager.load(folder, device)

@@ -1,0 +1,24 @@
+"""How an image is made; a method takes what it needs of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask for.
+
+    Attributes:
+        model: name or folder of the network; the shipped default for None.
+        refine: at most so many steps of fine-tuning through the forward solver.
+        tau: the noise level where it is known.
+        n: cells a side of the image; the method's own when left out.
+        device: cpu, cuda or auto.
+        seconds: how long a sampler may take; its own choice when left out.
+    """
+
+    model: str | None = None
+    refine: int = 0
+    tau: float | None = None
+    n: int | None = None
+    device: str = "cpu"
+    seconds: float | None = None

@@ -1,0 +1,117 @@
+"""Any measurement in the form a reader was trained for: f - f0 of its own currents at the nodes of its own grid.
+
+The potential is linear in the current, f = Λ g. If the wanted current is a combination of the injected ones, w = Σ_k
+C_k g_k, so is its potential, and nothing is lost but what noise gains by the factor |C|. The combination is found by
+least squares at the measured points; its residual says whether the injected currents span the wanted one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward.base import Data
+from eitlens.forward.currents import project
+from eitlens.imaging import boundary, noise
+from eitlens.imaging.base import Reader
+from eitlens.imaging.measurement import FEWEST_POINTS, Measurement
+
+SPANNED = 0.02
+_FINE = 400
+_RCOND = 1e-6
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a reader is given, and what was found on the way.
+
+    Attributes:
+        difference: (L, 4n), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
+        seen: (L, 4n), the nodes with a measured point within half a cell.
+        noise: estimate of τ from the roughness of the data between the points; None where they are too far apart.
+        gap: the longest piece of boundary without a voltage.
+        mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
+        residual: the largest |w - Σ C g| / |w| over the wanted currents.
+    """
+
+    difference: Data
+    seen: Bool[Tensor, "currents boundary"]
+    noise: float | None
+    gap: float
+    mean: float
+    residual: float
+
+
+def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, n: int) -> Prepared:
+    """As many of the wanted currents as the injected ones span, at the nodes of Square(n); at least `fewest`."""
+    s = boundary.arclength(measurement.points)
+    fine = Square(_FINE)
+    family = wanted.build(fine)
+    mixing, residual = _combination(measurement.currents, boundary.from_nodes(family, s), wanted, fewest)
+    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)
+    present = ~(uses.double() @ (~measurement.present).double() > 0)
+    voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
+    if measurement.reference is None:
+        reference = (
+            boundary.from_nodes(fine.trace(fine.extend(family[: len(mixing)])), s) / measurement.conductivity
+        )
+    else:
+        reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
+    return _on_nodes((voltage - reference) * measurement.conductivity, present, s, Square(n), residual)
+
+
+def prepare_for(reader: Reader, measurement: Measurement) -> tuple[Prepared, Data]:
+    """In the form this reader wants, and what it is fed with: nan at nodes not measured, if it can read that."""
+    prepared = prepare(measurement, reader.currents, reader.fewest, reader.n)
+    if not reader.reads_gaps:
+        return prepared, prepared.difference[None]
+    return prepared, torch.where(prepared.seen, prepared.difference, torch.nan)[None]
+
+
+def _combination(
+    given: Float64[Tensor, "given points"],
+    wanted: Float64[Tensor, "wanted points"],
+    family: CurrentsConfig,
+    fewest: int,
+) -> tuple[Float64[Tensor, "spanned given"], float]:
+    """C for the first wanted currents that are spanned, and the largest residual among them."""
+    mixing = torch.linalg.lstsq(given.T, wanted.T, rcond=_RCOND, driver="gelsd").solution.T
+    residual = (mixing @ given - wanted).norm(dim=1) / wanted.norm(dim=1)
+    bad = torch.nonzero(residual > SPANNED).flatten().tolist()
+    spanned = bad[0] if bad else len(wanted)
+    if spanned < fewest:
+        raise InputError(
+            f"currents: the {len(given)} given do not span current {spanned + 1} of the {family.family} family, which "
+            f"the model reads ({float(residual[spanned]):.0%} of it is left over): inject cos lθ, l = 1 … {fewest}, or "
+            "currents that combine to them"
+        )
+    return mixing[:spanned], float(residual[:spanned].max())
+
+
+def _on_nodes(
+    data: Float64[Tensor, "currents points"],
+    present: Bool[Tensor, "currents points"],
+    s: Float64[Tensor, "points"],
+    square: Square,
+    residual: float,
+) -> Prepared:
+    rows, seen, levels, gap = [], [], [], 0.0
+    for row, there in zip(data, present, strict=True):
+        if int(there.sum()) < FEWEST_POINTS:
+            raise InputError(
+                f"mask: {int(there.sum())} of {len(s)} points are left for a current: {FEWEST_POINTS} are needed"
+            )
+        rows.append(boundary.to_nodes(row[None, there], s[there], square)[0])
+        seen.append(boundary.near(s[there], square))
+        levels.append(noise.estimate(row[there], s[there]))
+        gap = max(gap, boundary.largest_gap(s[there]))
+    nodes = torch.stack(rows)
+    size = nodes.square().mean(1).sqrt()
+    mean = torch.where(size > 0, nodes.mean(1).abs() / size.clamp(min=1e-300), 0.0)
+    found = [level for level in levels if level is not None]
+    tau = (sum(level**2 for level in found) / len(found)) ** 0.5 if found else None
+    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual)

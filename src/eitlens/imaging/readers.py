@@ -1,0 +1,81 @@
+"""Trained networks as readers. A new kind of network is a class here and a line in `OPENERS`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from eitlens.data import Codes, CurrentsConfig
+from eitlens.errors import InputError
+from eitlens.evaluate.trained import Trained
+from eitlens.forward.base import Data
+from eitlens.imaging.base import Reader
+from eitlens.models import shards
+
+
+@dataclass(frozen=True)
+class TrainedReader:
+    """A network of `eitlens train`.
+
+    One that looks at φ and ∇φ needs every node, and all currents unless it was trained to do with fewer. One that
+    reads codes takes as few as one of them, nodes that were not measured, and knows the noise.
+    """
+
+    trained: Trained
+
+    @property
+    def currents(self) -> CurrentsConfig:
+        """The currents it was trained for."""
+        return self.trained.features.currents
+
+    @property
+    def fewest(self) -> int:
+        """As it was trained."""
+        return self.trained.fewest
+
+    @property
+    def reads_gaps(self) -> bool:
+        """Only as codes."""
+        return isinstance(self.trained.features, Codes)
+
+    @property
+    def n(self) -> int:
+        """The grid it was trained on."""
+        return self.trained.features.n
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.trained.device
+
+    def logits(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
+        """The network's logits."""
+        return self.trained(difference)
+
+    def noise_level(self, difference: Data) -> Float[Tensor, "samples"] | None:
+        """The noise level in the code, where there is one."""
+        features = self.trained.features
+        return features.code(difference.to(self.device)).tau.cpu() if isinstance(features, Codes) else None
+
+
+def _trained(folder: Path, name: str, device: torch.device) -> Reader:
+    return TrainedReader(Trained.load(folder, name, device))
+
+
+Opener = Callable[[Path, str, torch.device], Reader]
+OPENERS: dict[str, Opener] = {"features.json": _trained}
+"""How to open a folder, by the file that tells what is in it: (folder, name of the weights, device) ↦ reader."""
+
+
+def open_folder(folder: Path, device: torch.device) -> Reader:
+    """The reader in a run's folder or a shipped one: weights called `best`, or as the folder is."""
+    name = "best" if shards.exists(folder / "best.safetensors") else folder.name
+    for marker, opener in OPENERS.items():
+        if (folder / marker).exists():
+            return opener(folder, name, device)
+    raise InputError(
+        f"{folder}: no {' or '.join(OPENERS)} in it: is it a run of `eitlens train`, begun at least?"
+    )

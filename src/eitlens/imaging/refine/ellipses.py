@@ -1,0 +1,99 @@
+"""A union of ellipses that looks like an image: where the fine-tuning starts.
+
+Rows of parameters are those of `eitlens.phantom.Ellipse` with logarithms of the semi-axes, (cx, cy, log a, log b,
+angle), which keeps them positive.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from scipy.cluster.vq import kmeans2
+from scipy.ndimage import label
+from torch import Tensor
+
+from eitlens.domain import Square
+from eitlens.imaging.base import Image
+from eitlens.phantom import Ellipse
+
+Rows = Float64[Tensor, "*batch ellipses 5"]
+
+MOST = 8
+_SMALLEST, _THINNEST = 0.01, 0.03
+_GOOD, _GAIN, _PIECES = 0.93, 0.02, 3
+_WIDTH, _STEPS, _RATE = 0.04, 120, 0.02
+
+
+def natural(rows: Rows) -> Rows:
+    """With the semi-axes themselves, as `Ellipse` has them."""
+    return torch.cat([rows[..., :2], rows[..., 2:4].exp(), rows[..., 4:]], -1)
+
+
+def depth(rows: Rows, points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "*batch points"]:
+    """About the distance to the outline of the union, positive inside: (1 - √q) √(ab), q the quadratic form."""
+    shapes = natural(rows)
+    q = Ellipse.level_set(shapes, points) + 1
+    size = (0.5 * (rows[..., 2] + rows[..., 3])).exp()[..., None]
+    return ((1 - q.clamp(min=1e-12).sqrt()) * size).amax(-2)
+
+
+def find(image: Image) -> Rows | None:
+    """Ellipses whose union looks like {image > ½}, with a smooth edge; None where there is nothing inside."""
+    square = Square(image.shape[0] - 1)
+    points = square.nodes().flatten(0, 1)
+    parts, count = label(image.numpy() > 0.5)
+    found = [_piece(points, torch.from_numpy(parts.ravel() == k + 1)) for k in range(count)]
+    rows = [row for piece in found for row in piece]
+    rows.sort(key=lambda row: -float(row[2] + row[3]))
+    if not rows:
+        return None
+    return _match(torch.stack(rows[:MOST]), points, image.flatten())
+
+
+def _piece(points: Float64[Tensor, "points 2"], inside: Tensor) -> list[Float64[Tensor, "5"]]:
+    """One connected piece as one to three ellipses: as few as cover it well."""
+    where = points[inside]
+    if len(where) * 4 / len(points) < _SMALLEST:
+        return []
+    best, quality = torch.stack([_moments(where)]), 0.0
+    for pieces in range(1, _PIECES + 1):
+        rows = _clusters(where, pieces)
+        score = _overlap(rows, points, inside)
+        if score > quality + _GAIN:
+            best, quality = rows, score
+        if quality > _GOOD:
+            break
+    return list(best)
+
+
+def _clusters(where: Float64[Tensor, "inside 2"], pieces: int) -> Rows:
+    if pieces == 1:
+        return _moments(where)[None]
+    _, labels = kmeans2(where.numpy(), pieces, minit="++", rng=np.random.default_rng(0))
+    groups = [where[torch.from_numpy(labels == k)] for k in range(pieces)]
+    return torch.stack([_moments(group) for group in groups if len(group) > 4])
+
+
+def _moments(where: Float64[Tensor, "inside 2"]) -> Float64[Tensor, "5"]:
+    """The ellipse with the same centre and second moments: a filled one has variances a²/4 and b²/4."""
+    center = where.mean(0)
+    values, vectors = torch.linalg.eigh((where - center).T @ (where - center) / len(where))
+    axes = 2 * values.clamp(min=(_THINNEST / 2) ** 2).sqrt()
+    return torch.cat([center, axes.log(), torch.atan2(vectors[1, :1], vectors[0, :1])])
+
+
+def _overlap(rows: Rows, points: Float64[Tensor, "points 2"], inside: Tensor) -> float:
+    guess = depth(rows, points) > 0
+    return float((guess & inside).sum() / (guess | inside).sum())
+
+
+def _match(rows: Rows, points: Float64[Tensor, "points 2"], image: Float64[Tensor, "points"]) -> Rows:
+    """Adjust the ellipses so that a blurred picture of their union is near the image, by Adam."""
+    with torch.enable_grad():
+        free = rows.clone().requires_grad_()
+        optimiser = torch.optim.Adam([free], lr=_RATE)
+        for _ in range(_STEPS):
+            optimiser.zero_grad()
+            loss = (torch.sigmoid(depth(free, points) / _WIDTH) - image).square().sum()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+    return free.detach()

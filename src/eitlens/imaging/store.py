@@ -1,0 +1,58 @@
+"""Where weights are: those that come with the package, by name, or the folder of a run.
+
+A folder of shipped weights holds: the weights, 16-bit, in shards of at most 15 MB, with their .json; features.json (or
+what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
+training; evaluation.json; and card.md, the model card.
+"""
+
+from importlib import resources
+from pathlib import Path
+
+from eitlens.errors import InputError
+
+DEFAULT = "flagship"
+_ORDER = (DEFAULT, "uit", "uit-small")
+
+
+def home() -> Path:
+    """Where the package keeps its weights."""
+    return Path(str(resources.files("eitlens"))) / "weights"
+
+
+def shipped() -> list[str]:
+    """The names of the networks that come with the package, the default first."""
+    if not home().is_dir():
+        return []
+    names = sorted(p.name for p in home().iterdir() if p.is_dir() and any(p.glob("*.safetensors")))
+    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def default() -> str:
+    """`flagship`, or the first that is there; an error when none is."""
+    names = shipped()
+    if not names:
+        raise InputError(
+            "no trained network is installed with this copy of eitlens: give the folder of a run of "
+            "`eitlens train` as the model, or use direct sampling (--method dsm), which needs none"
+        )
+    return names[0]
+
+
+def find(model: str | Path | None) -> Path:
+    """The folder of a shipped network by its name, or a folder given; the default for None."""
+    name = default() if model is None else str(model)
+    if name in shipped():
+        return home() / name
+    if not _is_folder(name):
+        known = ", ".join(shipped()) or "none"
+        raise InputError(
+            f"no trained network {name!r}: the names installed are: {known}; and there is no such folder"
+        )
+    return Path(name)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # too long a name, a zero byte
+        return False

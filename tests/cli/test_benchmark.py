@@ -1,0 +1,84 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eitlens.cli.main import app
+from eitlens.evaluate.tables.cells import Cell
+
+CELL = Path(__file__).parents[2] / "results/table1/uit/0"
+
+
+@pytest.fixture
+def root(tmp_path):
+    shutil.copytree(CELL, tmp_path / "results/table1/uit/0")
+    return tmp_path
+
+
+def _run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_table_1_is_written_and_the_findings_with_it(root):
+    (root / "docs").mkdir()
+    (root / "docs/findings.md").write_text("Dice ?<!--= table1/uit/0 soft_dice -->.\n")
+    done = _run("benchmark", "table1", "--root", root)
+    assert done.exit_code == 0, done.output
+    assert "1 of 36 cells are done" in (root / "docs/results.md").read_text()
+    assert (root / "docs/findings.md").read_text().startswith("Dice 0.8")
+
+
+def test_trained_cells_get_their_learning_curve(root, monkeypatch):
+    def fill(plan, cells, minutes, observers, tell):
+        assert minutes == 9
+        shutil.copytree(CELL, cells[0].folder(plan.table))
+        (cells[0].folder(plan.table) / "learning_curve.png").unlink()
+        assert len(observers(cells[0])) == 1
+        tell(cells[0], "finished", "")
+        tell(cells[1], "failed", "out of memory")
+        return {cells[0]: "finished", cells[1]: "failed"}
+
+    monkeypatch.setattr("eitlens.train.table1.fill", fill)
+    words = ("--train", "--minutes", 9, "--root", root, "--runs", root / "runs", "--device", "cpu")
+    done = _run("benchmark", "table1", "unet/0.05", "fno/0", *words)
+    assert done.exit_code == 1
+    assert "2 of 2 cells are missing" in done.output
+    assert "fno/0: failed out of memory" in done.output
+    assert (Cell("unet", 0.05).folder(root / "results/table1") / "learning_curve.png").stat().st_size > 1000
+
+
+def test_table_2_is_measured_kept_and_written(root):
+    done = _run("benchmark", "table2", "fno", "--machine", "a test", "--root", root)
+    assert done.exit_code == 0, done.output
+    kept = json.loads((root / "results/table2/a-test.json").read_text())
+    assert kept["rows"][0]["parameters"] == 10_862_017
+    page = (root / "docs/results.md").read_text()
+    assert "images/s, a test, float32, batch 1" in page
+    assert "| fno | 6 | 48 | 14 | FFT | 10,862,017 | 10.4m |" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("uit/0",), "without --train"),
+        (("--train", "vit/0"), "no network 'vit'"),
+        (("--train", "--variant", "big"), "no variant is called 'big'"),
+        (("--train", "--precision", "16"), "precision must be one of"),
+        (("--root", "nowhere"), "no such folder"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, root):
+    done = _run("benchmark", "table1", "--root", root, *words)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_figures_by_name(root):
+    assert "fig10-latents-uit" in _run("figures", "--list").output.splitlines()
+    done = _run("figures", "fig4-convergence", "--root", root, "--out", root / "out")
+    assert done.exit_code == 0, done.output
+    assert (root / "out/fig4-convergence.pdf").exists()
+    assert _run("figures", "fig7", "--out", root / "out").exit_code == 2

@@ -1,0 +1,103 @@
+"""From a phantom to a measurement to an image, as typed."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from eitlens.cli.main import app
+from eitlens.data import CurrentsConfig, Features
+from eitlens.models import create, save
+
+PHANTOM = {"shapes": [{"kind": "ellipse", "center": [0.2, -0.1], "semi_axes": [0.15, 0.3], "angle": 0.4}]}
+
+
+def run(*words: object, data: bytes | None = None):
+    return CliRunner().invoke(app, [str(word) for word in words], input=data)
+
+
+@pytest.fixture
+def phantom(tmp_path):
+    path = tmp_path / "phantom.json"
+    path.write_text(json.dumps(PHANTOM))
+    return path
+
+
+@pytest.fixture
+def model(tmp_path):
+    torch.manual_seed(0)
+    save(create("uit-small", currents=2, resolution=32), tmp_path / "run" / "best")
+    features = Features(64, CurrentsConfig("cosine", 2)).to_dict()
+    (tmp_path / "run" / "features.json").write_text(json.dumps(features))
+    return tmp_path / "run"
+
+
+def test_from_phantom_to_image(phantom, model, tmp_path):
+    data = tmp_path / "data.npz"
+    made = run("simulate", phantom, "-o", data, "--n", 64, "--tau", 0.05, "--seed", 3)
+    assert made.exit_code == 0, made.output
+    assert "3 currents at 256 points, τ = 0.05, boundary-integral solver" in made.output
+    targets = [tmp_path / f"deep/image.{suffix}" for suffix in ("png", "npz", "json")]
+    words = [word for target in targets for word in ("-o", target)]
+    done = run("reconstruct", data, "--model", model, *words)
+    assert done.exit_code == 0, done.output
+    assert "noise about" in done.output
+    assert targets[0].read_bytes().startswith(b"\x89PNG")
+    image = np.load(targets[1])["image"]
+    told = json.loads(targets[2].read_text())
+    assert image.shape == (65, 65)
+    assert np.allclose(told["image"], image)
+    assert told["noise"] == pytest.approx(0.05, rel=0.2)
+
+
+def test_through_a_pipe(phantom):
+    made = run(
+        "simulate", "-", "-o", "-", "--n", 64, "--points", 80, "--currents", 2, data=phantom.read_bytes()
+    )
+    assert made.exit_code == 0, made.output
+    done = run("reconstruct", "-", "--method", "dsm", "--n", 40, "--json", data=made.stdout_bytes)
+    told = json.loads(done.output)
+    assert (told["method"], told["n"], told["warnings"]) == ("dsm", 40, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("simulate", "nowhere.json", "-o", "data.npz"), "nowhere.json: No such file"),
+        (("reconstruct", "nowhere.npz"), "nowhere.npz: No such file"),
+        (("reconstruct", ".", "--method", "dsm"), "Is a directory"),
+        (("reconstruct", "-", "--method", "magic"), "choose one of network, dsm"),
+        (("reconstruct", "-", "-o", "image.gif"), "image.gif: images are written as .png, .pdf, .npz, .json"),
+        (("reconstruct", "-", "--method", "dsm"), "standard input: empty"),
+        (("reconstruct", "-", "--model", "nothing"), "standard input: empty"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_status_2(words, message):
+    done = run(*words, data=b"")
+    assert done.exit_code == 2
+    assert message in done.output.replace("\n", " ")
+    assert "Traceback" not in done.output
+
+
+def test_imaging_needs_no_training_extra():
+    code = "import sys, eitlens.imaging; sys.exit('lightning' in sys.modules or 'h5py' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_calibrate_writes_its_file_and_picture(model):
+    recipe = {"name": "tiny", "n": 64, "train": 4, "validation": 8, "test": 8, "shard": 20}
+    recipe |= {
+        "sampler": {"count": 2, "disjoint": True},
+        "solver": {"name": "boundary-integral", "tolerance": 1e-4},
+    }
+    (model / "data.json").write_text(json.dumps(recipe))
+    done = run("calibrate", model, "--samples", 8, "--misfits", 2)
+    assert done.exit_code == 0, done.output
+    told = json.loads((model / "calibration.json").read_text())
+    assert told["levels"] == [0.0, 0.02, 0.05, 0.1, 0.2]
+    assert len(told["amplitudes"]) == 2
+    assert (model / "calibration.png").exists()

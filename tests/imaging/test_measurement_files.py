@@ -1,0 +1,202 @@
+"""Measurement files: five formats in, two out, and whatever is wrong is one line."""
+
+import io
+import json
+import pickle
+import random
+import zipfile
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from scipy.io import savemat
+
+from eitlens.errors import InputError
+from eitlens.forward import currents
+from eitlens.imaging import Measurement, files
+from eitlens.imaging.isolation import SafeParser
+from eitlens.imaging.parsing import parse
+
+
+@pytest.fixture
+def measurement(square, difference):
+    g = currents.cosine(square, 3)
+    mask = torch.ones(256, dtype=torch.bool)
+    mask[7] = False
+    f0 = square.trace(square.extend(g))
+    return Measurement(square.boundary(), g, f0 + difference, f0, mask, 1.0)
+
+
+def same(a: Measurement, b: Measurement) -> bool:
+    pairs = [
+        (getattr(a, name), getattr(b, name))
+        for name in ("points", "currents", "voltages", "reference", "mask")
+    ]
+    return all(torch.equal(x, y) for x, y in pairs) and a.conductivity == b.conductivity
+
+
+def arrays(measurement: Measurement) -> dict[str, np.ndarray]:
+    return {k: np.array(v) for k, v in measurement.to_dict().items()}
+
+
+def as_csv(measurement: Measurement) -> bytes:
+    table = arrays(measurement)
+    heads, columns = ["x", "y"], [*table["points"].T]
+    for name, many in (("current", "currents"), ("voltage", "voltages"), ("reference", "reference")):
+        heads += [f"{name}_{k + 1}" for k in range(3)]
+        columns += [*table[many]]
+    rows = [",".join([*heads, "mask"])] + [
+        ",".join([*(repr(float(v)) for v in row), str(int(m))])
+        for row, m in zip(np.stack(columns, 1), table["mask"], strict=True)
+    ]
+    return "\n".join(["# conductivity: 1.0", *rows]).encode()
+
+
+def as_mat(measurement: Measurement) -> bytes:
+    stream = io.BytesIO()
+    savemat(stream, arrays(measurement) | {"unrelated": np.ones(3)}, do_compression=True)
+    return stream.getvalue()
+
+
+def as_h5(measurement: Measurement) -> bytes:
+    h5py = pytest.importorskip("h5py")
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
+        for name, value in arrays(measurement).items():
+            file[name] = value
+    return stream.getvalue()
+
+
+def as_npz(measurement: Measurement) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays(measurement))
+    return stream.getvalue()
+
+
+def as_json(measurement: Measurement) -> bytes:
+    return json.dumps(measurement.to_dict()).encode()
+
+
+FORMATS = [as_csv, as_mat, as_h5, as_npz, as_json]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_is_told_by_its_content_and_read_exactly(measurement, form):
+    assert same(parse(form(measurement), "data"), measurement)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+def test_what_is_written_is_read_again(measurement, tmp_path, suffix):
+    path = tmp_path / f"data{suffix}"
+    files.write(measurement, path)
+    assert same(files.read(path), measurement)
+
+
+def test_other_suffixes_are_refused(measurement, tmp_path):
+    with pytest.raises(InputError, match=r"written as \.npz or \.json, got '\.mat'"):
+        files.write(measurement, tmp_path / "data.mat")
+
+
+@pytest.fixture(scope="module")
+def safe() -> Iterator[SafeParser]:
+    """A damaged file may crash its library, and the tests with it."""
+    parser = SafeParser()
+    yield parser
+    parser.close()
+
+
+def complaint(safe: SafeParser, content: bytes) -> str | None:
+    try:
+        safe(content, "data")
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_damaged_files_are_one_line(measurement, form, safe):
+    """Cut short, bytes changed, pieces repeated: an InputError of one line, or a measurement all the same."""
+    content, draw, said = form(measurement), random.Random(1), []
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(draw.choice([1, 4, 64])):
+            end = min(len(damaged), draw.choice([64, 600, len(damaged)]))
+            damaged[draw.randrange(end)] = draw.randrange(256)
+        if draw.random() < 0.4:
+            damaged = damaged[: draw.randrange(len(damaged))]
+        said.append(complaint(safe, bytes(damaged)))
+    refused = [text for text in said if text is not None]
+    assert len(refused) > 20
+    assert all(text.startswith("data: ") and "\n" not in text for text in refused)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": [[0, 0]] * 256}, None),
+        ({"points": [[0, 0]] * 3}, "expected 8 to 20000 boundary points, got 3"),
+        ({"voltages": None}, "'voltages' is missing"),
+        ({"voltages": [1.0]}, r"voltages: expected \(3, 256\) values"),
+        ({"voltages": [[1.0], [1.0, 2.0]]}, "of different lengths"),
+        ({"voltages": "high"}, "expected real numbers"),
+        ({"extra": 1}, "unknown key 'extra'"),
+        ({"mask": [True]}, "mask: expected 256 values"),
+        ({"conductivity": -1}, "conductivity must be positive"),
+        ({"conductivity": 1e308}, "1e.308 is out of range: is the unit right"),
+        ({"conductivity": 1e-308}, "1e-308 is out of range"),
+        ({"conductivity": [1, 2]}, "expected one number"),
+        ({"currents": [[float("nan")] * 256] * 3}, "768 of 768 values are NaN or infinite"),
+        ({"currents": [[1e30] * 256] * 3}, "is the unit right"),
+    ],
+)
+def test_wrong_values_are_named(measurement, change, message):
+    content = json.dumps(measurement.to_dict() | change).encode()
+    if message is None:
+        parse(content, "data")  # where the points are is asked later
+        return
+    with pytest.raises(InputError, match=message):
+        parse(content, "data")
+
+
+def test_a_voltage_that_was_not_measured_may_be_nan(measurement):
+    values = measurement.voltages.clone()
+    values[:, 7] = torch.nan
+    assert parse(json.dumps(measurement.to_dict() | {"voltages": values.tolist()}).encode(), "data")
+
+
+def test_nothing_is_unpickled_and_nothing_claimed_is_allocated(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (exec, (f"open({str(tmp_path / 'harmed')!r}, 'w')",))
+
+    stream = io.BytesIO()
+    np.savez(stream, points=np.array([Evil()], dtype=object))
+    for content in (stream.getvalue(), pickle.dumps(Evil())):
+        with pytest.raises(InputError):
+            parse(content, "data")
+    assert not (tmp_path / "harmed").exists()
+    huge = io.BytesIO()
+    with zipfile.ZipFile(huge, "w") as archive:
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }"
+        header += b" " * (118 - len(header) - 1) + b"\n"
+        archive.writestr("points.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(InputError, match="does not fit in the file"):
+        parse(huge.getvalue(), "data")
+
+
+def test_links_to_other_files_are_not_followed(tmp_path, measurement):
+    h5py = pytest.importorskip("h5py")
+    secret = tmp_path / "secret.h5"
+    secret.write_bytes(as_h5(measurement))
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
+        file["points"] = h5py.ExternalLink(str(secret), "points")
+    with pytest.raises(InputError, match="points is not a data set of this file"):
+        parse(stream.getvalue(), "data")
+
+
+@pytest.mark.parametrize("content", [b"", b"   \n", b"\x00\x01\x02", b"[1, 2]", b"x,y\n", b"{" * 100_000])
+def test_nonsense(content):
+    with pytest.raises(InputError, match=r"^data: "):
+        parse(content, "data")
