@@ -1,0 +1,157 @@
+"""Fifty people drawing at once: does the page's server stay quick, refuse politely and keep its memory?
+
+Each client draws again a second after its last answer, or when Retry-After says so. Told at the end: answers, how
+long they took, refusals, anything else (there must be none), and the server's memory in the middle and at the end.
+
+    python benchmarks/load.py --model FOLDER_OR_NAME [--clients 50] [--seconds 60]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+P95, FLAT = 6.0, 1.1
+_START = 60.0
+
+
+@dataclass
+class Record:
+    """What all clients saw."""
+
+    seconds: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def ellipses(rng: random.Random) -> list[dict[str, Any]]:
+    """One to three ellipses, and now and then a triangle, which takes the slower solver."""
+    places = rng.sample([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)], rng.randint(1, 3))
+    shapes: list[dict[str, Any]] = [
+        {
+            "kind": "ellipse",
+            "center": [x + rng.uniform(-0.1, 0.1), y + rng.uniform(-0.1, 0.1)],
+            "semi_axes": [rng.uniform(0.1, 0.3), rng.uniform(0.1, 0.2)],
+            "angle": rng.uniform(0, 3),
+            "conductivity": 10.0,
+        }
+        for x, y in places
+    ]
+    if rng.random() < 0.2:
+        vertices = [[-0.2, -0.2], [0.25, -0.1], [rng.uniform(-0.2, 0.2), 0.2]]
+        shapes.append({"kind": "polygon", "vertices": vertices, "conductivity": 10.0})
+    return shapes
+
+
+async def draw(number: int, http: httpx.AsyncClient, model: str, until: float, record: Record) -> None:
+    """One client, until the time is over."""
+    rng = random.Random(number)
+    await asyncio.sleep(rng.random())
+    while time.monotonic() < until:
+        question = {"client": f"client-{number}", "shapes": ellipses(rng), "currents": 3, "tau": 0.05}
+        start = time.monotonic()
+        answer = await http.post(
+            "/api/drawing", json=question | {"seed": rng.randrange(10**6), "models": [model]}
+        )
+        record.statuses[answer.status_code] += 1
+        wait = 1.0
+        if answer.status_code == 200:
+            record.seconds.append(time.monotonic() - start)
+        elif answer.status_code == 503 and "retry-after" in answer.headers:
+            wait = float(answer.headers["retry-after"])
+        else:
+            record.problems.append(f"{answer.status_code}: {answer.text[:200]}")
+        await asyncio.sleep(wait)
+
+
+async def crowd(address: str, pid: int, clients: int, seconds: float) -> dict[str, Any]:
+    """All clients together, and the server's memory beside them."""
+    record, memory = Record(), []
+    limits = httpx.Limits(max_connections=clients)
+    async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as http:
+        model = (await http.get("/settings.json")).json()["models"][0]["name"]
+        begun = time.monotonic()
+        tasks = [asyncio.ensure_future(draw(k, http, model, begun + seconds, record)) for k in range(clients)]
+        while time.monotonic() < begun + seconds:
+            await asyncio.sleep(1)
+            memory.append(resident(pid))
+        await asyncio.gather(*tasks)
+    ordered = sorted(record.seconds)
+    return {
+        "clients": clients,
+        "seconds": seconds,
+        "answers": len(ordered),
+        "refused": record.statuses[503],
+        "problems": record.problems[:5],
+        "median_s": ordered[len(ordered) // 2],
+        "p95_s": ordered[int(0.95 * len(ordered))],
+        "largest_s": ordered[-1],
+        "memory_third_mib": memory[len(memory) // 3],
+        "memory_end_mib": memory[-1],
+    }
+
+
+def resident(pid: int) -> float:
+    """Resident memory of a process in MiB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * 4096 / 2**20
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Start a server, let the crowd at it, print what came out; fail where a bar is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", required=True, help="name or folder of a trained network")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    port = free_port()
+    command = [sys.executable, "-m", "eitlens", "serve", "--model", given.model, "--port", str(port)]
+    server = subprocess.Popen(command)
+    try:
+        wait_for(port)
+        told = asyncio.run(crowd(f"http://127.0.0.1:{port}", server.pid, given.clients, given.seconds))
+    finally:
+        server.terminate()
+        server.wait(10)
+    print(json.dumps(told, indent=1))
+    good = (
+        not told["problems"]
+        and told["p95_s"] < P95
+        and told["memory_end_mib"] < FLAT * told["memory_third_mib"]
+    )
+    sys.exit(0 if good else 1)
+
+
+def wait_for(port: int) -> None:
+    """Until somebody listens."""
+    end = time.monotonic() + _START
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise TimeoutError(f"no server on port {port} after {_START:g} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The server: the page, its settings, and two questions to ask: of a drawing and of a measurement file."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from eitlens.errors import ConvergenceError, InputError
+from eitlens.imaging.isolation import SafeParser
+from eitlens.web.answer import answer_drawing, answer_upload
+from eitlens.web.assets import Asset, page
+from eitlens.web.gallery import Gallery
+from eitlens.web.guard import Guard
+from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
+from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, EllipseShape, read_choice, read_drawing
+from eitlens.web.settings import server_settings
+
+DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
+LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}
+_WARM, _PATIENCE = 2, 30.0
+_UPLOADED = "the file"
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True)
+class Server:
+    """What a request can reach."""
+
+    gallery: Gallery
+    jobs: Jobs
+    parse: SafeParser
+
+    async def warm(self) -> None:
+        """Image something with every network, so that the first user does not wait and the pace is known."""
+        for _ in range(_WARM):
+            await self.jobs.run(
+                "warm", lambda check: answer_drawing(_example(self.gallery), self.gallery, check)
+            )
+
+    async def ask(self, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
+        """The answer in the client's turn, or in a word why there is none."""
+        try:
+            return JSONResponse(await self.jobs.run(client, work))
+        except (ConvergenceError, InputError) as error:
+            return _refusal(422, str(error))
+        except SupersededError:
+            return _refusal(409, "a newer request took the place of this one")
+        except BusyError as error:
+            return _refusal(503, str(error), {"retry-after": str(error.retry_after)})
+
+
+def _example(gallery: Gallery) -> Drawing:
+    ellipse = EllipseShape(kind="ellipse", center=(0.3, 0.2), semi_axes=(0.3, 0.2), conductivity=10.0)
+    models = tuple(gallery.imagers)[:MOST_MODELS]
+    return Drawing(client="warm", shapes=(ellipse,), currents=MOST_CURRENTS, tau=0.05, seed=1, models=models)
+
+
+def create(gallery: Gallery, jobs: Jobs | None = None, hosts: tuple[str, ...] = LOCAL_HOSTS) -> ASGIApp:
+    """The application. It answers to the names in `hosts` only, so that no foreign page can borrow it by DNS."""
+    jobs = jobs or Jobs(workers=os.cpu_count() or 1)
+    server = Server(gallery, jobs, SafeParser())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await server.warm()
+        yield
+        jobs.close()
+        server.parse.close()
+
+    app = FastAPI(title="eitlens", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.add_exception_handler(HTTPException, _told)
+    _add_page(app, page(), server_settings(gallery))
+    _add_questions(app, server)
+    app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=1)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    return Guard(app, LIMITS)
+
+
+def _add_page(app: FastAPI, assets: dict[str, Asset], settings: dict[str, Any]) -> None:
+    @app.get("/")
+    async def index() -> Response:
+        return _file(assets["index.html"])
+
+    @app.get("/settings.json")
+    async def known() -> Response:
+        return JSONResponse(settings)
+
+    @app.get("/{name:path}")
+    async def asset(name: str) -> Response:
+        return _file(assets[name]) if name in assets else _refusal(404, "there is no such page")
+
+
+def _add_questions(app: FastAPI, server: Server) -> None:
+    @app.post(DRAWING)
+    async def drawing(request: Request) -> Response:
+        if (refused := _other_type(request, "application/json")) is not None:
+            return refused
+        try:
+            asked = read_drawing(await _body(request))
+            server.gallery.check(asked.models)
+        except InputError as error:
+            return _refusal(422, str(error))
+        return await server.ask(asked.client, lambda check: answer_drawing(asked, server.gallery, check))
+
+    @app.post(UPLOAD)
+    async def measurement(request: Request, client: str = "", models: str = "") -> Response:
+        if (refused := _other_type(request, "application/octet-stream")) is not None:
+            return refused
+        body = await _body(request)
+        try:
+            asked = read_choice(client, models)
+            server.gallery.check(asked.models)
+        except InputError as error:
+            return _refusal(422, str(error))
+
+        def work(check: Check) -> dict[str, Any]:
+            return answer_upload(server.parse(body, _UPLOADED), asked.models, server.gallery, check)
+
+        return await server.ask(asked.client, work)
+
+
+async def _body(request: Request) -> bytes:
+    """The whole body, unless it takes too long to come."""
+    try:
+        return await asyncio.wait_for(request.body(), _PATIENCE)
+    except TimeoutError:
+        raise HTTPException(408, f"the request did not come within {_PATIENCE:g} s") from None
+
+
+def _other_type(request: Request, wanted: str) -> Response | None:
+    """Only what a foreign page cannot send without being asked first by the browser."""
+    given = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    return None if given == wanted else _refusal(415, f"content-type must be {wanted}, got {given[:80]!r}")
+
+
+async def _told(_: Request, error: Exception) -> Response:
+    """Whatever the framework refuses (a wrong path or method, a body too large), in our own words."""
+    known = error if isinstance(error, HTTPException) else HTTPException(500)
+    return _refusal(known.status_code, known.detail, dict(known.headers or {}))
+
+
+def _file(asset: Asset) -> Response:
+    return Response(asset.content, media_type=asset.kind, headers={"cache-control": "no-cache"})
+
+
+def _refusal(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
+    return JSONResponse({"reason": reason}, status, headers)

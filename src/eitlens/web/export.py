@@ -1,0 +1,82 @@
+"""The page as static files: it computes in the browser and can be put on any host."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eitlens import __version__, imaging
+from eitlens.errors import InputError
+from eitlens.evaluate.trained import Trained
+from eitlens.imaging.imager import Imager
+from eitlens.web.assets import page
+from eitlens.web.drawing import CELLS
+from eitlens.web.gallery import Gallery
+from eitlens.web.graphs import Graph, write_classical, write_network
+from eitlens.web.guard import CONTENT_SECURITY_POLICY
+from eitlens.web.runtime import place_runtime
+from eitlens.web.settings import describe
+
+SHOWN = 100
+_FOLDERS = "graphs", "runtime"
+
+
+def export_page(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterator[str]:
+    """Write the page into `folder`, new or empty; tells what it has done as it goes."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: it is there already and not empty: give another folder")
+    place_runtime(folder / _FOLDERS[1], runtime)
+    yield "onnxruntime-web"
+    for name, asset in page().items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_with_policy(asset.content) if name == "index.html" else asset.content)
+    yield "the page"
+    graphs = folder / _FOLDERS[0]
+    classical = write_classical(SHOWN, graphs / "classical.onnx")
+    yield "direct sampling"
+    models = []
+    for imager in gallery.imagers.values():
+        models.append(_model(imager, graphs))
+        yield f"the network {imager.name}"
+    settings = {
+        "version": __version__,
+        "engine": "local",
+        "cells": CELLS,
+        "shown": SHOWN,
+        "classical": f"{_FOLDERS[0]}/{classical.file}",
+        "models": models,
+    }
+    (folder / "settings.json").write_text(json.dumps(settings, indent=1))
+
+
+def export_network(model: str, path: Path) -> Graph:
+    """Write one network, from boundary data to logits, as an ONNX file."""
+    if path.suffix != ".onnx":
+        raise InputError(f"{path}: the file's name must end in .onnx")
+    imager = imaging.load(model)
+    return write_network(_trained(imager), path)
+
+
+def _trained(imager: Imager) -> Trained:
+    trained = getattr(imager.reader, "trained", None)
+    if not isinstance(trained, Trained):
+        raise InputError(f"{imager.name}: this kind of network cannot be exported: name others with --model")
+    return trained
+
+
+def _model(imager: Imager, graphs: Path) -> dict[str, Any]:
+    graph = write_network(_trained(imager), graphs / f"{imager.name}.onnx")
+    calibration = imager.calibration
+    return describe(imager) | {
+        "n": imager.reader.n,
+        "graph": f"{_FOLDERS[0]}/{graph.file}",
+        "calibration": {"levels": calibration.levels, "temperatures": calibration.temperatures},
+    }
+
+
+def _with_policy(index: bytes) -> bytes:
+    """The server's policy as part of the page, less what a page cannot say of itself."""
+    kept = [rule for rule in CONTENT_SECURITY_POLICY.split("; ") if not rule.startswith("frame-ancestors")]
+    tag = f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(kept)}">\n'
+    return index.replace(b'<meta name="viewport"', tag.encode() + b'<meta name="viewport"', 1)

@@ -1,0 +1,33 @@
+"""The networks the page can choose from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eitlens import imaging
+from eitlens.errors import InputError
+from eitlens.imaging.imager import Imager
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Imagers by name, the default first; without any, the page still has the classical image."""
+
+    imagers: dict[str, Imager] = field(default_factory=dict)
+
+    @staticmethod
+    def open(models: Sequence[str] = (), device: str = "cpu") -> "Gallery":
+        """Load these networks, given by name or folder; all that come with the package when none is given."""
+        found = [imaging.load(model, device) for model in models or imaging.shipped()]
+        return Gallery({imager.name: imager for imager in found})
+
+    def imager(self, name: str) -> Imager:
+        """The network of this name."""
+        self.check((name,))
+        return self.imagers[name]
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse a name that is not here."""
+        for name in names:
+            if name not in self.imagers:
+                known = ", ".join(self.imagers) or "none"
+                raise InputError(f"models: there is no network {name!r} here: there are {known}")

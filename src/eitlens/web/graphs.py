@@ -1,0 +1,138 @@
+"""What the page without a server computes with: from boundary data to φ, the classical image and logits, as ONNX.
+
+Input of each graph is `difference` in float64, as everywhere in the physics. `classical` takes one current, (1, 4n),
+and gives `phi` and `index`, both (n+1, n+1); a network takes (1, L, 4n) and gives `logits` (n+1, n+1). A network that
+can do with fewer currents finds nan in the place of those that were not measured.
+"""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from eitlens.classical.dsm import probing_tensor
+from eitlens.data import Codes, Features
+from eitlens.data.features import zero_padded_gradient
+from eitlens.domain import Square
+from eitlens.domain.square_extension import extend, extend_with_gradient
+from eitlens.errors import InputError
+from eitlens.evaluate.trained import Trained
+from eitlens.models.export import need_packages
+from eitlens.models.flagship import Flagship
+
+# Codes of almost clean data depend on the last digits of the constants, which a graph keeps in single precision.
+TOLERANCE = 1e-2
+
+
+class _Classical(nn.Module):
+    """φ and the index of one current; that of `eitlens.classical.direct_sampling` is the mean over several."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.n = n
+        self.probe = probing_tensor(Square(n))
+
+    def forward(self, difference: Tensor) -> tuple[Tensor, Tensor]:
+        phi, dx, dy = extend_with_gradient(difference, self.n)
+        xx, xy, yy = self.probe
+        probe = (xx * dx * dx + 2 * xy * dx * dy + yy * dy * dy).clamp(min=1e-300).sqrt()
+        size = (Square(self.n).h * (difference * difference).sum(-1)).sqrt().clamp(min=1e-30)
+        return phi[0], ((dx * dx + dy * dy) / (probe * size[:, None, None]))[0]
+
+
+class _Network(nn.Module):
+    """A trained network together with what it is fed with."""
+
+    def __init__(self, trained: Trained) -> None:
+        super().__init__()
+        self.network, self.features = trained.network, trained.features
+
+    def forward(self, difference: Tensor) -> Tensor:
+        if isinstance(self.features, Codes):
+            seen = _codes(self.features, difference)
+        else:
+            seen = self.features.divided(_fields(self.features, difference)).to(torch.float32)
+        flagship = isinstance(self.network, Flagship)
+        logits = self.network(seen, self.features.n + 1) if flagship else self.network(seen)
+        return torch.as_tensor(logits)[0, 0]
+
+
+def _codes(codes: Codes, difference: Tensor) -> Tensor:
+    """`Codes.__call__` with the asinh in float32: onnxruntime has no other."""
+    code = codes.code(difference)
+    z, parts = code.mean.float(), (code.deviation, code.tau.log()[:, None])
+    return torch.cat([torch.asinh(z), *(part.float() for part in parts), z], -1)
+
+
+def _fields(features: Features, difference: Tensor) -> Tensor:
+    """`Features.fields` without its checks of the values, which a graph cannot contain."""
+    if features.gradient == "exact":
+        return torch.cat(extend_with_gradient(difference, features.n), -3)
+    phi = extend(difference, features.n)
+    return torch.cat([phi, *zero_padded_gradient(phi)], -3)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A written graph and how far it is from what PyTorch computes, relative to the largest value."""
+
+    file: str
+    error: float
+
+
+def write_classical(n: int, path: Path) -> Graph:
+    """The classical graph for a loop of 4n nodes."""
+    module, sample = _Classical(n), _sample(1, 4 * n)
+    return _write(module, sample, module(sample), path, ["phi", "index"])
+
+
+def write_network(trained: Trained, path: Path) -> Graph:
+    """The graph of a trained network, compared with the network itself."""
+    sample = _sample(1, trained.features.currents.count, 4 * trained.features.n)
+    expected = trained.reading(trained.features.currents.count)(sample)
+    return _write(_Network(trained).eval(), sample, (expected[0],), path, ["logits"])
+
+
+def _sample(*shape: int) -> Tensor:
+    """Boundary data of some roughness, the same every time."""
+    steps = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rough = steps.cumsum(-1) / shape[-1]
+    return rough - rough.mean(-1, keepdim=True)
+
+
+def _write(
+    module: nn.Module, sample: Tensor, expected: tuple[Tensor, ...], path: Path, outputs: list[str]
+) -> Graph:
+    need_packages()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter speaks of its own deprecations
+        module(sample)  # makes the constants that tracing must find ready
+        torch.onnx.export(
+            module,
+            (sample,),
+            path,
+            dynamo=True,
+            input_names=["difference"],
+            output_names=outputs,
+            external_data=False,
+            verbose=False,
+        )
+    error = _difference(path, sample, expected)
+    if not error <= TOLERANCE:
+        path.unlink()
+        raise InputError(
+            f"{path.name}: onnxruntime differs from PyTorch by {error:.1e}: it cannot be exported"
+        )
+    return Graph(path.name, error)
+
+
+def _difference(path: Path, sample: Tensor, expected: tuple[Tensor, ...]) -> float:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    found = session.run(None, {"difference": sample.numpy()})
+    pairs = zip(found, expected, strict=True)
+    return max(float((torch.from_numpy(a) - b).abs().max() / b.abs().max()) for a, b in pairs)

@@ -1,0 +1,160 @@
+// What a pointer does on the board, tool by tool.
+
+import { SMALLEST, centre, fitted, fromStroke, moved, regular, rotated, scaled, untangled, area } from "./geometry.js";
+
+export const HINTS = {
+  select: "Drag a shape to move it; the squares scale it, the dot turns it.",
+  ellipse: "Drag to draw an ellipse. Drag a shape to move it.",
+  polygon: "Click corner after corner; the first again, or Enter, closes it.",
+  freehand: "Draw an outline in one stroke.",
+};
+const CLOSE = 0.07, MOST_SHAPES = 12;
+let counter = 0;
+
+export const named = (shape) => ({ id: `s${Date.now().toString(36)}${counter++}`, ...shape });
+
+export class Tools {
+  constructor(board, store, complain) {
+    Object.assign(this, { board, store, complain, corners: [], drag: null });
+    const root = board.root;
+    root.addEventListener("pointerdown", (event) => this.#down(event));
+    root.addEventListener("pointermove", (event) => this.#move(event));
+    root.addEventListener("pointerup", (event) => this.#up(event));
+    root.addEventListener("pointercancel", () => this.#drop());
+  }
+
+  /** Add a shape, select it, and say so if there are too many. */
+  add(shape) {
+    const { shapes, sigma } = this.store.state;
+    if (shapes.length >= MOST_SHAPES) return this.complain(`At most ${MOST_SHAPES} shapes: delete one first.`);
+    const made = fitted(named({ sigma, ...shape }));
+    this.store.draw([...shapes, made], made.id);
+    return made;
+  }
+
+  /** A shape of the current tool without a pointer, where there is room. */
+  addDefault() {
+    if (this.corners.length) return this.closePolygon();
+    const place = freePlace(this.store.state.shapes);
+    const ellipse = this.store.state.tool === "ellipse" || this.store.state.tool === "select";
+    const made = this.add(ellipse ? { kind: "ellipse", center: place, axes: [0.26, 0.17], angle: 0.5 } : { kind: "polygon", points: regular(place, 0.24) });
+    if (made) this.board.focus(made.id);
+    return made;
+  }
+
+  cancel() {
+    this.corners = [];
+    this.board.sketch([]);
+  }
+
+  #down(event) {
+    if (event.button || this.drag) return;
+    const at = this.board.locate(event), handle = event.target.dataset.handle, id = event.target.dataset.id;
+    const { tool } = this.store.state;
+    if (this.corners.length || (tool === "polygon" && !handle && !id)) return this.#corner(at);
+    this.board.root.setPointerCapture(event.pointerId);
+    if (handle) this.drag = this.#handleDrag(handle, at);
+    else if (id) this.drag = this.#moveDrag(id, at);
+    else if (tool === "ellipse") this.drag = this.#ellipseDrag(at);
+    else if (tool === "freehand") this.drag = this.#strokeDrag(at);
+    else this.store.set({ selected: null });
+  }
+
+  #move(event) {
+    const at = this.board.locate(event);
+    if (this.drag) this.drag.move(at);
+    else if (this.corners.length) this.board.sketch([...this.corners, at], true);
+  }
+
+  #up(event) {
+    const drag = this.drag;
+    this.drag = null;
+    drag?.end(this.board.locate(event));
+  }
+
+  #drop() {
+    this.drag = null;
+    this.board.sketch([]);
+  }
+
+  /** Changes of the selected shape, remembered once when they begin and announced as final when they end. */
+  #change(id, change) {
+    const start = this.store.state.shapes.find((shape) => shape.id === id);
+    let begun = false;
+    const apply = (at, live) => {
+      if (!begun) this.store.remember();
+      begun = true;
+      this.store.replace(fitted(change(start, at)), { live, remembered: true });
+    };
+    return { move: (at) => apply(at, true), end: (at) => begun && apply(at, false) };
+  }
+
+  #moveDrag(id, from) {
+    const shape = this.store.state.shapes.find((one) => one.id === id);
+    this.store.set({ selected: id, sigma: shape.sigma });
+    this.board.focus(id);
+    return this.#change(id, (start, at) => moved(start, [at[0] - from[0], at[1] - from[1]]));
+  }
+
+  #handleDrag(handle, from) {
+    const shape = this.store.selected, c = centre(shape);
+    const reach = (at) => Math.max(Math.hypot(at[0] - c[0], at[1] - c[1]), SMALLEST);
+    const angle = (at) => Math.atan2(at[1] - c[1], at[0] - c[0]);
+    const factor = (at) => reach(at) / reach(from);
+    return this.#change(shape.id, (start, at) => {
+      if (handle === "turn") return rotated(start, angle(at) - angle(from));
+      if (handle === "both") return scaled(start, factor(at));
+      return handle === "first" ? scaled(start, factor(at), 1) : scaled(start, 1, factor(at));
+    });
+  }
+
+  #ellipseDrag(from) {
+    const corners = (at) => [(from[0] + at[0]) / 2, (from[1] + at[1]) / 2, Math.abs(at[0] - from[0]) / 2, Math.abs(at[1] - from[1]) / 2];
+    const round = (at) => {
+      const [x, y, a, b] = corners(at);
+      return Array.from({ length: 60 }, (_, k) => [x + a * Math.cos((k * Math.PI) / 30), y + b * Math.sin((k * Math.PI) / 30)]);
+    };
+    return {
+      move: (at) => this.board.sketch(round(at)),
+      end: (at) => {
+        const [x, y, a, b] = corners(at);
+        this.board.sketch([]);
+        if (Math.max(a, b) < SMALLEST / 2) return this.store.set({ selected: null });
+        return this.add({ kind: "ellipse", center: [x, y], axes: [Math.max(a, SMALLEST), Math.max(b, SMALLEST)], angle: 0 });
+      },
+    };
+  }
+
+  #strokeDrag(from) {
+    const stroke = [from];
+    return {
+      move: (at) => this.board.sketch((stroke.push(at), stroke)),
+      end: () => {
+        this.board.sketch([]);
+        const points = fromStroke(stroke);
+        if (points) this.add({ kind: "polygon", points });
+      },
+    };
+  }
+
+  #corner(at) {
+    const first = this.corners[0];
+    if (first && this.corners.length > 2 && Math.hypot(at[0] - first[0], at[1] - first[1]) < CLOSE) return this.closePolygon();
+    this.corners = [...this.corners, at].slice(0, 40);
+    return this.board.sketch(this.corners, true);
+  }
+
+  closePolygon() {
+    const points = untangled(this.corners);
+    this.cancel();
+    if (points.length >= 3 && Math.abs(area(points)) > 0.002) return this.add({ kind: "polygon", points });
+    return this.complain("A polygon needs three corners or more, not on one line.");
+  }
+}
+
+/** The centre of the body, or of a quarter of it, that is farthest from all shapes. */
+function freePlace(shapes) {
+  const places = [[0, 0], [-0.5, 0.5], [0.5, 0.5], [0.5, -0.5], [-0.5, -0.5]];
+  const room = (p) => Math.min(2, ...shapes.map((shape) => Math.hypot(centre(shape)[0] - p[0], centre(shape)[1] - p[1])));
+  return places.reduce((best, p) => (room(p) > room(best) ? p : best));
+}

@@ -1,0 +1,46 @@
+"""Starting the server."""
+
+import socket
+import sys
+
+from rich.console import Console
+
+from eitlens.errors import InputError
+
+
+def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tuple[str, ...]) -> None:
+    """Load the networks and answer until interrupted."""
+    try:
+        import uvicorn
+
+        from eitlens.web.app import LOCAL_HOSTS, create
+    except ModuleNotFoundError as error:
+        raise InputError(f"the page needs the package {error.name}: pip install 'eitlens[web]'") from None
+    from eitlens.web.gallery import Gallery
+
+    listener = _listener(host, port)
+    console = Console(stderr=True)
+    with console.status("loading the networks …"):
+        gallery = Gallery.open(models, device)
+    console.print(f"networks: {', '.join(gallery.imagers) or 'none installed, direct sampling only'}")
+    console.print(f"the page: [bold]http://{_shown(host)}:{port}[/bold] (Ctrl+C ends)")
+    app = create(gallery, hosts=(*LOCAL_HOSTS, host, *names))
+    config = uvicorn.Config(app, log_level="warning", server_header=False, limit_concurrency=512)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """The socket, taken before anything is loaded."""
+    try:
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}, port {port} ({error.strerror}): try --port") from None
+    return listener
+
+
+def _shown(host: str) -> str:
+    return "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host

@@ -1,0 +1,78 @@
+"""A small network, the application around it, a server on a free port, and a browser where there is one."""
+
+import json
+import shutil
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from eitlens import models
+from eitlens.data import CurrentsConfig, Features
+from eitlens.imaging import Imager
+from eitlens.web.app import create
+from eitlens.web.gallery import Gallery
+from eitlens.web.jobs import Jobs
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+HOW = "no Chromium: the tests of the page need it (on Debian: apt-get install -y chromium)"
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like that of a run, with an untrained network of the smallest size."""
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    torch.manual_seed(0)
+    network = models.create("uit-small", currents=3, width=8, resolution=32, heads=1)
+    models.save(network, folder / "best")
+    features = Features(n=50, currents=CurrentsConfig(count=3), scale=(0.05,) * 9)
+    (folder / "features.json").write_text(json.dumps(features.to_dict()))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def gallery(run_folder: Path) -> Gallery:
+    return Gallery({"tiny": Imager.load(run_folder)})
+
+
+@pytest.fixture
+def client(gallery: Gallery) -> Iterator[Any]:
+    from starlette.testclient import TestClient
+
+    with TestClient(create(gallery, Jobs(workers=1)), base_url="http://127.0.0.1") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def address(gallery: Gallery) -> Iterator[str]:
+    """A running server."""
+    import uvicorn
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create(gallery, Jobs(workers=1)), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        warnings.warn(HOW, stacklevel=1)
+        pytest.skip(HOW)
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -1,0 +1,148 @@
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+import torch
+from web_drawings import ELLIPSE, TRIANGLE, drawing
+
+from eitlens import Square, direct_sampling, indicator
+from eitlens.evaluate.metrics import hard_dice
+from eitlens.imaging.measurement import Measurement
+from eitlens.web.app import LIMITS
+from eitlens.web.drawing import phantom_of, simulate
+from eitlens.web.schema import read_drawing
+
+BINARY = {"content-type": "application/octet-stream"}
+
+
+def _levels(field):
+    raw = np.frombuffer(base64.b64decode(field["bytes"]), np.uint8).astype(float)
+    values = field["low"] + (field["high"] - field["low"]) * raw / 255
+    return torch.from_numpy(values).reshape(field["nodes"], field["nodes"])
+
+
+def test_the_answer_to_a_drawing_is_what_the_library_computes(client):
+    asked = drawing(shapes=[ELLIPSE, TRIANGLE])
+    answer = client.post("/api/drawing", json=asked).json()
+    shapes = read_drawing(json.dumps(asked).encode()).shapes
+    data = simulate(shapes, 3).difference
+    sent = np.frombuffer(base64.b64decode(answer["data"]["floats"]), np.float32).reshape(3, 800)
+    assert np.abs(sent - data.numpy()).max() < 1e-6
+    index = direct_sampling(Square(100), data[:, ::2])
+    assert (_levels(answer["classical"]["image"]) - index / index.max()).abs().max() < 3e-3
+    truth = indicator(Square(100), phantom_of(shapes))[None]
+    dice = hard_dice((index / index.max() - 0.5)[None], truth.double())
+    assert answer["classical"]["scores"]["dice"] == pytest.approx(float(dice), abs=1e-9)
+    assert [field["nodes"] for field in answer["phi"]] == [101] * 3
+
+
+def test_the_network_gives_image_uncertainty_and_scores(client, gallery):
+    answer = client.post("/api/drawing", json=drawing(tau=0.05, seed=3)).json()
+    (result,) = answer["images"]
+    image, spread = _levels(result["image"]), _levels(result["uncertainty"])
+    assert image.shape == (51, 51)
+    assert (spread - (image * (1 - image)).sqrt()).abs().max() < 0.05
+    assert 0 <= result["scores"]["dice"] <= 1
+    assert result["scores"]["l2"] > 0
+    assert result["seconds"] > 0
+    assert answer["clean"]["floats"] != answer["data"]["floats"]
+
+
+def test_a_network_that_cannot_read_the_data_says_why(client):
+    (result,) = client.post("/api/drawing", json=drawing(currents=1)).json()["images"]
+    assert "currents" in result["reason"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_a_measurement_file_is_imaged(client, suffix):
+    shapes = read_drawing(json.dumps(drawing()).encode()).shapes
+    made = Measurement.of_difference(simulate(shapes, 3).difference)
+    stream = io.BytesIO()
+    if suffix == "npz":
+        np.savez(stream, **{key: np.array(value) for key, value in made.to_dict().items()})
+    else:
+        stream.write(json.dumps(made.to_dict()).encode())
+    answer = client.post(
+        "/api/measurement?client=me&models=tiny", content=stream.getvalue(), headers=BINARY
+    ).json()
+    drawn = client.post("/api/drawing", json=drawing()).json()
+    assert answer["classical"]["image"] == drawn["classical"]["image"]
+    assert answer["images"][0]["image"] == drawn["images"][0]["image"]
+    assert answer["images"][0]["scores"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 422),
+        (b"", 422),
+        (json.dumps(drawing(models=["other"])).encode(), 422),
+        (json.dumps(drawing(shapes=[ELLIPSE | {"center": [0.9, 0]}])).encode(), 422),
+        (b" " * (LIMITS["/api/drawing"] + 1), 413),
+    ],
+)
+def test_bad_requests_are_refused_with_the_reason(client, body, status):
+    response = client.post("/api/drawing", content=body, headers={"content-type": "application/json"})
+    assert response.status_code == status
+    assert len(response.json()["reason"]) > 10
+
+
+def test_a_polygon_that_crosses_itself_is_refused(client):
+    bow = TRIANGLE | {"vertices": [[0, 0], [0.5, 0.5], [0.5, 0], [0, 0.3]]}
+    response = client.post("/api/drawing", json=drawing(shapes=[bow]))
+    assert response.status_code == 422
+    assert "crosses itself" in response.json()["reason"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "", "multipart/form-data"])
+def test_only_what_a_foreign_page_cannot_send_is_taken(client, kind):
+    response = client.post("/api/drawing", content=b"{}", headers={"content-type": kind})
+    assert response.status_code == 415
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example"])
+def test_other_host_names_are_refused(client, host):
+    assert client.get("/", headers={"host": host}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../pyproject.toml", "/%2e%2e/app.py", "/js/../../app.py", "//etc/passwd", "/js/", "/app.py"]
+)
+def test_no_file_is_reached_by_its_path(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/js/main.js", "/settings.json", "/nowhere"])
+def test_every_answer_has_the_security_headers(client, path):
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_the_page_holds_no_inline_script_or_style_and_asks_nobody_else(client):
+    page = client.get("/").text
+    assert "<style" not in page
+    assert " style=" not in page
+    assert " onclick=" not in page
+    assert page.count("<script") == page.count('<script type="module" src="js/')
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+def test_without_networks_the_page_still_has_the_classical_image():
+    from starlette.testclient import TestClient
+
+    from eitlens.web.app import create
+    from eitlens.web.gallery import Gallery
+
+    with TestClient(create(Gallery()), base_url="http://localhost") as alone:
+        assert alone.get("/settings.json").json()["models"] == []
+        answer = alone.post("/api/drawing", json=drawing(models=[])).json()
+    assert answer["images"] == []
+    assert answer["classical"]["scores"]["dice"] > 0

@@ -1,0 +1,209 @@
+"""The page in a real browser: draw, image, Dice, undo, keyboard, noise, files; no errors on the console."""
+
+import json
+import re
+
+import pytest
+
+from eitlens import Polygon
+
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page on its first drawing, already imaged."""
+    context = browser.new_context(viewport=WIDE, accept_downloads=True)
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.goto(address)
+    _settled(opened)
+    yield opened
+    context.close()
+    assert problems == []
+
+
+def _settled(page):
+    page.wait_for_selector(".result dd")
+    page.wait_for_selector(".result.busy", state="detached")
+
+
+def _dice(page, name="direct sampling"):
+    return float(page.locator(f'.result[data-name="{name}"] dd').first.inner_text())
+
+
+def _place(page, x, y):
+    """Where (x, y) of the body is on the screen."""
+    return page.evaluate(
+        "([x, y]) => { const p = new DOMPoint(x, -y).matrixTransform(document.getElementById('board').getScreenCTM());"
+        " return [p.x, p.y]; }",
+        [x, y],
+    )
+
+
+def _drag(page, *points):
+    page.mouse.move(*_place(page, *points[0]))
+    page.mouse.down()
+    for point in points[1:]:
+        page.mouse.move(*_place(page, *point), steps=4)
+    page.mouse.up()
+
+
+def _shapes(page):
+    return page.locator("#board .shape").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+
+
+def test_draw_an_ellipse_and_see_the_dice(page):
+    page.click("#clear")
+    assert _shapes(page) == []
+    _drag(page, (-0.7, -0.7), (-0.1, -0.3))
+    _settled(page)
+    assert _shapes(page) == ["Ellipse at -0.40, -0.50, conductivity 10"]
+    assert 0 < _dice(page) < 1
+    assert page.locator('.result[data-name="tiny"] dd').count() == 3
+    assert "Dice" in page.inner_text("#status")
+    assert "boundary integral" in page.inner_text("#solver")
+
+
+def test_move_scale_rotate_undo_redo_delete(page):
+    page.click("#clear")
+    _drag(page, (-0.3, -0.2), (0.3, 0.2))
+    page.click('[data-tool="select"]')
+    _drag(page, (0, 0), (0.4, 0.4))
+    assert _shapes(page) == ["Ellipse at 0.40, 0.40, conductivity 10"]
+    _drag(page, (0.7, 0.4), (0.85, 0.4))
+    _drag(page, (-0.19, 0.4), (0.4, -0.19))
+    outline = page.locator("#board .shape").bounding_box()
+    assert outline["height"] > 1.5 * outline["width"]
+    for _ in range(3):
+        page.click("#undo")
+    assert _shapes(page) == ["Ellipse at 0.00, 0.00, conductivity 10"]
+    page.click("#redo")
+    assert _shapes(page) == ["Ellipse at 0.40, 0.40, conductivity 10"]
+    page.locator("#board .shape").click()
+    page.click("#delete")
+    assert _shapes(page) == []
+    _drag(page, (-0.1, -0.1), (0.1, 0.1))
+
+
+def test_polygon_and_freehand(page):
+    page.click("#clear")
+    page.click('[data-tool="polygon"]')
+    for x, y in [(-0.6, -0.6), (-0.1, -0.5), (-0.3, 0.0), (-0.6, -0.6)]:
+        page.mouse.click(*_place(page, x, y))
+    page.click('[data-tool="freehand"]')
+    _drag(page, (0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.6), (0.22, 0.2))
+    _settled(page)
+    kinds = [label.split(" at ")[0] for label in _shapes(page)]
+    assert kinds[0] == "Polygon with 3 corners"
+    assert re.fullmatch(r"Polygon with [4-9] corners", kinds[1])
+    assert "grid" in page.inner_text("#solver")
+
+
+@pytest.mark.parametrize(
+    ("stroke", "corners"),
+    [
+        ([[0, 0], [0.5, 0], [0.5, 0.5], [0, 0.5], [0.02, 0]], 4),  # ends on its own first edge
+        ([[0, 0], [0.6, 0], [0.6, 0.6], [0.1, 0.6], [0.1, -0.1]], 4),  # a tail beyond it
+        ([[-0.5, 0], [0.5, 0.4], [0.5, -0.4], [-0.5, 0.1]], 3),  # a knot
+    ],
+)
+def test_strokes_become_simple_polygons(page, stroke, corners):
+    found = page.evaluate("async (s) => (await import('/js/geometry.js')).fromStroke(s)", stroke)
+    assert len(found) == corners
+    Polygon(found)
+
+
+def test_by_keyboard_alone(page):
+    page.click("#clear")
+    page.focus("#board")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    assert _shapes(page) == ["Ellipse at 0.04, 0.04, conductivity 10"]
+    page.keyboard.press("]")
+    page.keyboard.press("+")
+    page.keyboard.press("Control+z")
+    page.keyboard.press("2")
+    _settled(page)
+    assert page.locator("#curves path").count() == 2
+    page.keyboard.press("Tab")
+    page.focus("#board .shape")
+    page.keyboard.press("Delete")
+    assert _shapes(page) == []
+
+
+def test_conductivity_and_currents(page):
+    page.locator("#board .shape").first.click()
+    page.locator("#sigma").fill("-1")
+    _settled(page)
+    assert _shapes(page)[0].endswith("conductivity 0.1")
+    page.locator('[name="currents"][value="1"]').check(force=True)
+    _settled(page)
+    assert "currents" in page.inner_text('.result[data-name="tiny"] .flags')
+
+
+def test_noise_until_it_breaks(page):
+    page.click("#break")
+    page.wait_for_selector("#verdict:text-matches('breaks at|holds up to')")
+    assert page.inner_text("#tau-value") != "0 %"
+
+
+def test_save_and_open_a_measurement(page, tmp_path):
+    with page.expect_download() as saved:
+        page.click("#save")
+    path = tmp_path / "measurement.json"
+    saved.value.save_as(path)
+    assert {key: len(value) for key, value in json.loads(path.read_text()).items()} == {
+        "points": 800, "currents": 3, "voltages": 3, "reference": 3,
+    }  # fmt: skip
+    page.set_input_files("#file", path)
+    page.wait_for_selector("#solver:text('measurement.json')")
+    _settled(page)
+    assert page.locator('.result[data-name="tiny"] dd').first.inner_text() == "–"
+    with page.expect_download() as picture:
+        page.click("#picture")
+    picture.value.save_as(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_busy_server_is_asked_again(browser, address):
+    page = browser.new_page()
+    refusals = iter([{"status": 503, "headers": {"Retry-After": "1"}, "json": {"reason": "too many people"}}])
+
+    def answer(route):
+        refusal = next(refusals, None)
+        route.fulfill(**refusal) if refusal else route.continue_()
+
+    page.route("**/api/drawing", answer)
+    page.goto(address)
+    page.wait_for_selector("#banner:text('too many people')")
+    _settled(page)
+    assert not page.locator("#banner").is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_is_cut_off(browser, address, scheme):
+    context = browser.new_context(viewport=PHONE, color_scheme=scheme, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(address)
+    _settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(244, 245, 248)", "dark": "rgb(14, 16, 21)"}[scheme]
+    context.close()
+
+
+def test_everything_has_a_name_for_a_screen_reader(page):
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('button, input, canvas, svg[role], [tabindex]')].filter((e) =>"
+        " !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML)"
+    )
+    assert nameless == []
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
