@@ -1,0 +1,7 @@
+"""The Bayesian posterior of the ellipses given noisy boundary data, sampled: what the data can say at best."""
+
+from eitlens.classical.posterior.diagnostics import Diagnostics
+from eitlens.classical.posterior.images import Images, smoothed
+from eitlens.classical.posterior.sampler import PosteriorResult, Settings, sample
+
+__all__ = ["Diagnostics", "Images", "PosteriorResult", "Settings", "sample", "smoothed"]

@@ -1,0 +1,304 @@
+"""The pieces of the posterior sampler against autograd, dense linear algebra, quadrature and weighted draws."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from eitlens.classical import posterior
+from eitlens.classical.posterior import Settings
+from eitlens.classical.posterior.coordinates import Coordinates
+from eitlens.classical.posterior.diagnostics import agreement, functions
+from eitlens.classical.posterior.images import images, smoothed
+from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
+from eitlens.classical.posterior.linearised import LinearisedSolver
+from eitlens.classical.posterior.target import Target, phantoms
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.phantom import EllipseSampler, indicator
+
+SQUARE = Square(16)
+CURRENTS = currents.cosine(SQUARE, 2)
+PRIOR = EllipseSampler(seed=1, disjoint=True)
+COORDINATES = Coordinates(PRIOR)
+CPU = torch.device("cpu")
+
+
+def rows(count: int) -> Tensor:
+    return PRIOR.batch(0, count).groups[0].parameters
+
+
+def measure(prior: EllipseSampler, k: int, tau: float) -> Tensor:
+    clean = BoundaryIntegralSolver(SQUARE).difference(prior.batch(k, k + 1), CURRENTS)
+    return add_noise(clean, tau, seed=5, index=torch.tensor([k]))
+
+
+# --- the linearised solver
+
+
+def test_the_data_are_those_of_the_boundary_integral_solver() -> None:
+    batch = PRIOR.batch(0, 5)
+    exact = BoundaryIntegralSolver(SQUARE, nodes=40).difference(batch, CURRENTS)
+    found = LinearisedSolver(SQUARE, CURRENTS, 10.0, 1.0, 40)(batch.groups[0].parameters)
+    torch.testing.assert_close(found.data, exact, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("inside", [10.0, 0.2])
+def test_the_jacobian_is_that_of_autograd(inside: float) -> None:
+    place = rows(1)
+    solver = BoundaryIntegralSolver(SQUARE, nodes=40)
+
+    def data(values: Tensor) -> Tensor:
+        return solver.difference(phantoms(values[None], inside, 1.0), CURRENTS)[0]
+
+    exact = torch.autograd.functional.jacobian(data, place[0])
+    found = LinearisedSolver(SQUARE, CURRENTS, inside, 1.0, 40)(place).jacobian[0]
+    torch.testing.assert_close(found, exact.permute(0, 2, 3, 1), rtol=0, atol=1e-7 * float(exact.abs().max()))
+
+
+def test_the_accuracy_asked_for_is_small_against_the_noise() -> None:
+    """Error in units of the noise, over all nodes, for the hardest and the middle one of 48 phantoms."""
+    square, batch, tau = Square(100), PRIOR.batch(100, 148), 0.01
+    given = currents.cosine(square, 1)
+    exact = BoundaryIntegralSolver(square).difference(batch, given)
+    likelihood = Likelihood(exact, torch.full((48,), tau, dtype=torch.float64))
+    target = Target(square, given, COORDINATES, likelihood, 0.01 * tau)
+    found = target.particles(COORDINATES.from_rows(batch.groups[0].parameters)[:, None]).data
+    error = (likelihood.misfit(found)[:, 0] * (square.boundary_size - 1)).sqrt()
+    assert float(error.max()) < 1.0
+    assert float(error.median()) < 0.01
+
+
+# --- coordinates
+
+
+def test_coordinates_go_there_and_back() -> None:
+    place = rows(50)
+    z = COORDINATES.from_rows(place)
+    torch.testing.assert_close(COORDINATES.rows(z), place, rtol=0, atol=1e-13)
+    assert bool(COORDINATES.allowed(z).all())
+
+
+def test_their_derivatives_are_those_of_autograd() -> None:
+    z = COORDINATES.from_rows(rows(6))
+    full = torch.func.vmap(torch.func.jacfwd(COORDINATES.rows))(z)
+    blocks = torch.unflatten(full, -1, (4, 5)).diagonal(dim1=1, dim2=3).movedim(-1, 1)
+    torch.testing.assert_close(COORDINATES.derivative(z), blocks, rtol=0, atol=1e-14)
+    slope = torch.func.vmap(torch.func.grad(COORDINATES.log_density))(z)
+    torch.testing.assert_close(COORDINATES.gradient(z), slope, rtol=0, atol=1e-14)
+
+
+def test_the_prior_is_logistic() -> None:
+    """The sampler's own draws, without the condition to be apart, have variance π²/3 in the logits."""
+    free = EllipseSampler(seed=3, count=1)
+    z = Coordinates(free).draw(20_000, 9, CPU)[:, :4]
+    np.testing.assert_allclose(z.var(0), math.pi**2 / 3, rtol=0.04)
+
+
+def test_draws_never_come_from_the_seed_of_the_prior() -> None:
+    z = COORDINATES.draw(4, seed=PRIOR.seed + 1, device=CPU)
+    assert float((COORDINATES.rows(z) - rows(4)).abs().min()) > 1e-6
+
+
+# --- likelihood
+
+
+def test_the_likelihood_is_the_normal_density_on_the_zero_mean_functions() -> None:
+    """In an orthonormal basis U of the zero-mean functions the covariance Uᵀ D U is regular: compare there."""
+    tau, level = 0.3, torch.tensor([0.1], dtype=torch.float64)
+    clean = BoundaryIntegralSolver(SQUARE).difference(PRIOR.batch(0, 6), CURRENTS)
+    measured = measure(PRIOR, 0, tau)
+    basis = torch.linalg.svd(torch.eye(64, dtype=torch.float64) - 1 / 64)[0][:, :63]
+    expected = []
+    for d in clean:
+        total = 0.0
+        for part, y in zip(d, measured[0], strict=True):
+            variance = (tau * part).square() + (level * y.square().mean().sqrt()).square()
+            normal = torch.distributions.MultivariateNormal(
+                torch.zeros(63, dtype=torch.float64), basis.mT @ torch.diag(variance) @ basis
+            )
+            total += float(normal.log_prob(basis.mT @ (y - part)))
+        expected.append(total)
+    likelihood = Likelihood(measured, torch.tensor([tau], dtype=torch.float64))
+    found = likelihood.value(clean[None], level)[0].numpy()
+    np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], rtol=1e-9, atol=1e-9)
+
+
+def test_its_slope_is_that_of_autograd() -> None:
+    likelihood = Likelihood(measure(PRIOR, 0, 0.1), torch.tensor([0.1], dtype=torch.float64))
+    data = BoundaryIntegralSolver(SQUARE).difference(PRIOR.batch(0, 3), CURRENTS)[None].requires_grad_()
+    level = torch.tensor([0.05], dtype=torch.float64)
+    local = likelihood.local(data, level)
+    (slope,) = torch.autograd.grad(local.value.sum(), data)
+    torch.testing.assert_close(local.slope, slope, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(local.value, likelihood.value(data, level))
+
+
+def test_the_truth_explains_the_data_to_their_noise() -> None:
+    clean = BoundaryIntegralSolver(SQUARE, 1e-4).difference(PRIOR.batch(0, 64), CURRENTS)
+    tau = torch.full((64,), 0.05, dtype=torch.float64)
+    misfit = Likelihood(add_noise(clean, tau, seed=3), tau).misfit(clean[:, None])
+    assert float(misfit.mean()) == pytest.approx(1.0, abs=0.03)
+    assert FLOOR < 0.01
+
+
+def test_the_model_is_exact_to_first_order() -> None:
+    """Slope and information along the axes against differences of log π."""
+    likelihood = Likelihood(measure(PRIOR, 0, 0.3), torch.tensor([0.3], dtype=torch.float64))
+    target = Target(SQUARE, CURRENTS, COORDINATES, likelihood, 1e-6)
+    z, level = COORDINATES.from_rows(rows(2))[None], torch.tensor([0.2], dtype=torch.float64)
+    local = target.local(target.particles(z), level)
+    scale, step = COORDINATES.precision(CPU).rsqrt(), 1e-5
+    for axis in (0, 7, 19):
+        along = scale * local.axes[..., axis]
+        up, down = (target.local(target.particles(z + s * along), level).density for s in (step, -step))
+        torch.testing.assert_close((up - down) / (2 * step), local.slope[..., axis], rtol=1e-4, atol=1e-4)
+
+
+# --- the sampler
+
+
+def test_one_disk_against_quadrature() -> None:
+    """A disk of known size somewhere: its posterior in the plane, summed over a fine grid of centres."""
+    prior = EllipseSampler(seed=2, count=1, short=(0.2, 0.2), long=(0.2, 0.2))
+    measured = measure(prior, 4, 0.5)
+    result = posterior.sample(
+        measured, SQUARE, CURRENTS, 0.5, prior, Settings(4, 24, moves=2, mixing=20, least_draws=30)
+    )
+    assert bool(result.diagnostics.converged.all())
+    likelihood = Likelihood(measured, torch.tensor([0.5], dtype=torch.float64))
+    truth = prior.batch(4, 5).groups[0].parameters[0, 0, :2]
+    log, centers = log_likelihood_of_disks(likelihood, torch.zeros(2).double(), 0.74, 60)
+    # All of the posterior is in the box of the fine grid.
+    assert float(log[(centers - truth).abs().amax(1) > 0.06].max()) < float(log.max()) - 10
+    log, centers = log_likelihood_of_disks(likelihood, truth, 0.1, 80)
+    weight = torch.softmax(log, 0)
+    for axis in (0, 1):
+        exact = float(weight @ centers[:, axis])
+        spread = float((weight @ (centers[:, axis] - exact).square()).sqrt())
+        drawn = result.rows[0, :, 0, axis]
+        mean = float(result.weight[0] @ drawn)
+        assert mean == pytest.approx(exact, abs=0.25 * spread)
+        width = float((result.weight[0] @ (drawn - mean).square()).sqrt())
+        assert width == pytest.approx(spread, rel=0.15)
+
+
+def log_likelihood_of_disks(
+    likelihood: Likelihood, middle: Tensor, half: float, count: int
+) -> tuple[Tensor, Tensor]:
+    line = torch.linspace(-half, half, count, dtype=torch.float64)
+    centers = middle + torch.cartesian_prod(line, line)
+    grid = torch.cat([centers, torch.tensor([0.2, 0.2, 0.0]).double().expand(len(centers), 3)], 1)
+    data = LinearisedSolver(SQUARE, CURRENTS, 10.0, 1.0, 32)(grid[:, None]).data
+    return likelihood.value(data[None], likelihood.last)[0], centers
+
+
+def test_two_ellipses_against_weighted_draws_of_the_prior() -> None:
+    """With much noise the prior's own draws, weighted by the likelihood, are a sample to compare with."""
+    prior, tau = EllipseSampler(seed=4, count=2, disjoint=True), 0.5
+    measured = measure(prior, 1, tau)
+    result = posterior.sample(
+        measured, SQUARE, CURRENTS, tau, prior, Settings(4, 40, moves=3, mixing=0, most_draws=8, floor=6.0)
+    )
+    place = replace(prior, seed=77).batch(0, 2000).groups[0].parameters
+    data = LinearisedSolver(SQUARE, CURRENTS, 10.0, 1.0, 48)(place).data
+    likelihood = Likelihood(measured, torch.tensor([tau], dtype=torch.float64), 6.0)
+    log = likelihood.value(data[None], likelihood.last)[0]
+    weight = torch.softmax(log, 0)
+    assert 1 / float(weight.square().sum()) > 120
+    exact = functions(place, log)
+    found = functions(result.rows[0], torch.zeros_like(result.misfit[0]))
+    mean, other = weight @ exact, result.weight[0] @ found
+    spread = (weight @ (exact - mean).square()).sqrt()
+    assert float(((other - mean) / spread)[:-1].abs().max()) < 0.35
+
+
+def test_a_run_is_a_function_of_its_seed_and_obeys_its_time() -> None:
+    prior = EllipseSampler(seed=2, count=1)
+    measured = measure(prior, 0, 0.2)[0]
+    few = Settings(islands=2, particles=4, moves=1, mixing=1, least_draws=1, most_draws=1)
+    said: list[float] = []
+    first, second = (
+        posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, lambda part, _: said.append(part))
+        for _ in range(2)
+    )
+    torch.testing.assert_close(first.rows, second.rows)
+    assert said[-1] == pytest.approx(1.0)
+    hurried = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, seconds=0.0)
+    assert not bool(hurried.diagnostics.converged.any())
+    assert hurried.picked(0, 3).shape == (3, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tau": 0.0}, "noise level"),
+        ({"prior": EllipseSampler(seed=1)}, "disjoint=True"),
+        ({"difference": torch.zeros(2, 64)}, "zero everywhere"),
+        ({"difference": torch.ones(3, 64)}, "like the currents"),
+        ({"difference": torch.ones(2, 60)}, "corners dropped"),
+    ],
+)
+def test_what_it_refuses(change: dict[str, object], message: str) -> None:
+    given = {"difference": torch.rand(2, 64), "tau": 0.1, "prior": PRIOR} | change
+    with pytest.raises(InputError, match=message):
+        posterior.sample(given["difference"], SQUARE, CURRENTS, given["tau"], given["prior"])
+
+
+# --- images and diagnostics
+
+
+def test_the_best_set_beats_every_threshold_of_the_mean() -> None:
+    place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
+    square = Square(48)
+    best = images(square, place, weight, 10.0, 1.0)
+    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+    torch.testing.assert_close(best.mean, inside.mean(0))
+
+    def expected(chosen: Tensor) -> float:
+        both = (inside * chosen).sum((1, 2))
+        return float((2 * both / (chosen.sum() + inside.sum((1, 2)))).mean())
+
+    assert expected(best.dice.double()) == pytest.approx(best.expected_dice, abs=1e-12)
+    assert all(best.expected_dice >= expected((best.mean > c).double()) - 1e-3 for c in np.linspace(0, 1, 50))
+
+
+def test_the_l2_image_is_best_for_the_relative_error() -> None:
+    place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
+    square = Square(32)
+    best = images(square, place, weight, 10.0, 1.0)
+    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+
+    def expected(image: Tensor) -> float:
+        error = 9 * (image - inside).square().sum((1, 2)).sqrt()
+        return float((error / (1 + 9 * inside).square().sum((1, 2)).sqrt()).mean())
+
+    least = expected(best.l2)
+    assert least <= expected(best.mean) + 1e-12
+    noise = torch.randn(20, *square.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert all(least < expected((best.l2 + 0.02 * n).clamp(0, 1)) for n in noise)
+
+
+def test_smoothing_never_claims_certainty() -> None:
+    found = smoothed(torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64), 99.0)
+    torch.testing.assert_close(found, torch.tensor([0.005, 0.5, 0.995], dtype=torch.float64))
+
+
+def test_islands_that_disagree_are_noticed() -> None:
+    draws = torch.randn(2, 4, 400, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    rhat, ess = agreement(draws)
+    assert float(rhat.max()) < 1.01
+    assert float(ess.min()) > 200
+    draws[1, 0, :, 2] += 2.0
+    rhat, _ = agreement(draws)
+    assert float(rhat[0]) < 1.01
+    assert float(rhat[1]) > 1.3
+
+
+def test_functions_do_not_see_the_numbering() -> None:
+    place, log = rows(3), torch.zeros(3, dtype=torch.float64)
+    torch.testing.assert_close(functions(place, log), functions(place.flip(1), log))

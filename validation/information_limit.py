@@ -1,0 +1,141 @@
+"""The information limit: how good an image of the paper's phantoms can be at all, from the posterior itself.
+
+Without arguments: the table of `docs/posterior.md` and its plot from the files in `results/information_limit`,
+and every claim about them. The files come from the parts, which want a GPU:
+
+    python validation/information_limit.py table --device cuda        # 48 phantoms, six cells
+    python validation/information_limit.py calibration --device cuda  # 128 draws of the prior
+    python validation/information_limit.py cost --device cuda         # single measurements until R-hat < 1.05
+    python validation/information_limit.py disk                       # against quadrature, on a CPU
+    python validation/information_limit.py compare --network uit=FOLDER   # networks and DSM, on a CPU
+
+A part that has its file already is left alone, so that a run cut short goes on where it was.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from limit import report, runs
+from limit.disk import against_quadrature
+from limit.measurements import CELLS, PHANTOMS, measured
+from limit.scores import of_direct_sampling, of_logits
+from study import OUT, expect
+
+from eitlens.classical.posterior import Settings
+from eitlens.evaluate.trained import Trained
+
+PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
+
+
+def table(options: argparse.Namespace) -> None:
+    """The cells that have no file yet."""
+    for cell in CELLS:
+        if not (runs.RESULTS / f"{cell.name}.json").exists():
+            settings, device = _settings(runs.TABLE, options), torch.device(options.device)
+            runs.fill(cell, options.limit or PHANTOMS, device, settings, options.seconds)
+
+
+def calibration(options: argparse.Namespace) -> None:
+    """Ranks of 128 draws."""
+    if not (runs.RESULTS / f"calibration_{options.ellipses}.json").exists():
+        settings, device = _settings(runs.CALIBRATION, options), torch.device(options.device)
+        runs.calibrate(
+            options.limit or 128, options.ellipses, options.cells, device, settings, options.seconds
+        )
+
+
+def cost(options: argparse.Namespace) -> None:
+    """Single measurements."""
+    settings = _settings(runs.COST, options)
+    runs.cost(options.limit or 1, torch.device(options.device), settings, options.seconds or 120.0)
+
+
+def one_disk(options: argparse.Namespace) -> None:
+    """The posterior of one disk's centre against quadrature; minutes on a CPU."""
+    settings = Settings(islands=4, particles=48, moves=3, mixing=30, least_draws=100, most_draws=100)
+    runs.write("disk.json", against_quadrature(4, _settings(settings, options)))
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Direct sampling and networks on the measurements of each cell that has been computed."""
+    networks = {
+        name: Trained.load(folder) for name, folder in (text.split("=", 1) for text in options.network)
+    }
+    for cell, limit in report.cells():
+        samples = measured(cell, 0, limit["phantoms"], torch.device("cpu"))
+        found = report.read(f"{cell.name}_compared.json") or {}
+        found["direct sampling"] = of_direct_sampling(cell, samples)
+        for name, network in networks.items():
+            if network.features.currents.count <= cell.currents:
+                data = samples.noisy[:, : network.features.currents.count]
+                found[name] = of_logits(network(data), samples.truth)
+        (runs.RESULTS / f"{cell.name}_compared.json").write_text(json.dumps(found) + "\n")
+
+
+def claims() -> None:
+    """The table and the plot, and what must hold."""
+    print("The information limit")
+    disk = report.read("disk.json") or {}
+    for name in disk.keys() & {"cdf_x", "cdf_y", "width_x", "width_y"}:
+        expect(disk[name] < 0.02, f"one disk: {name} is {disk[name]:.4f} off quadrature (bar 2 %)")
+    if not list(report.cells()):
+        print("  no result files yet: run the part `table` on a GPU first")
+        return
+    report.write(PAGE, OUT / "information_limit.png")
+    for cell, limit in report.cells():
+        expected, reached = (
+            report.mean(limit["scores"]["expected_dice"]),
+            report.mean(limit["scores"]["hard_dice"]),
+        )
+        error = max(reached.error, 0.005)
+        expect(
+            abs(expected.value - reached.value) < 3 * error,
+            f"{cell.name}: the posterior expects Dice {expected.value:.3f} of itself and reaches {reached.value:.3f}",
+        )
+    for rival in report.rivals():
+        expect(
+            rival.gain.value <= 2 * rival.gain.error,
+            f"{rival.cell.name}: {rival.method} does not beat the limit in {rival.metric}: "
+            f"{rival.gain.value:+.4f} ± {rival.gain.error:.4f}",
+        )
+    for ellipses in (1, 4):
+        found = report.read(f"calibration_{ellipses}.json")
+        for name, ranks in (found or {"ranks": {}})["ranks"].items():
+            p = report.uniform(ranks)
+            expect(p > 0.01, f"{ellipses} ellipses: ranks of {name} uniform, p = {p:.3f}")
+
+
+def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
+    names = ("particles", "moves", "mixing")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return replace(standard, **given)
+
+
+def main() -> None:
+    """Run a part, or check the claims."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = {"table": table, "calibration": calibration, "cost": cost, "compare": compare, "disk": one_disk}
+    parser.add_argument("part", nargs="?", choices=parts)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--limit", type=int, help="phantoms or draws, instead of 48, 128, 1")
+    parser.add_argument("--seconds", type=float, help="time for each cell, the calibration or a measurement")
+    parser.add_argument("--particles", type=int, help="particles an island")
+    parser.add_argument("--moves", type=int, help="steps between two levels")
+    parser.add_argument("--mixing", type=int, help="steps at the long halt")
+    parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
+    parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")
+    parser.add_argument("--network", action="append", default=[], help="NAME=FOLDER of a trained network")
+    options = parser.parse_args()
+    if options.part is None:
+        claims()
+    else:
+        parts[options.part](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The measurements everybody is judged on: the first test phantoms of `paper-disjoint`, the evaluation's noise."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens.data import DataConfig, Noise
+from eitlens.data.presets import preset
+from eitlens.data.simulate import Simulator
+from eitlens.evaluate.score import SEED
+from eitlens.phantom import EllipseSampler, PhantomBatch
+
+PHANTOMS = 48
+CURRENTS = (1, 3)
+LEVELS = (0.01, 0.05, 0.2)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the table: the number of currents and the noise level."""
+
+    currents: int
+    tau: float
+
+    @property
+    def name(self) -> str:
+        """As in file names."""
+        return f"L{self.currents}_tau{self.tau:g}"
+
+
+CELLS = tuple(Cell(count, tau) for tau in (0.05, 0.2, 0.01) for count in CURRENTS)
+
+
+class Measured(NamedTuple):
+    """Truth and noisy data."""
+
+    phantoms: PhantomBatch
+    truth: Bool[Tensor, "samples nx ny"]
+    noisy: Float64[Tensor, "samples currents boundary"]
+
+
+def recipe(cell: Cell) -> DataConfig:
+    """The disjoint data set of the paper with the cell's currents."""
+    config = preset("paper-disjoint")
+    return replace(config, currents=replace(config.currents, count=cell.currents))
+
+
+def prior() -> EllipseSampler:
+    """The distribution the phantoms come from."""
+    sampler = preset("paper-disjoint").sampler.build()
+    assert isinstance(sampler, EllipseSampler)
+    return sampler
+
+
+def measured(cell: Cell, start: int, stop: int, device: torch.device) -> Measured:
+    """Test samples start … stop - 1 (negative: of the training range, for tuning) with their noise."""
+    config = recipe(cell)
+    first = config.ranges["test"][0] + start
+    samples = Simulator.build(config, device)(torch.arange(first, first + stop - start))
+    noisy = Noise((cell.tau,)).apply(samples.difference, SEED, 0, samples.index)
+    assert samples.phantoms is not None
+    return Measured(samples.phantoms, samples.mask, noisy)

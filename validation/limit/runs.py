@@ -1,0 +1,138 @@
+"""The runs that need a GPU: the table, the calibration, the cost of one measurement. Each writes its file."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from eitlens.classical import posterior
+from eitlens.classical.posterior import PosteriorResult, Settings
+from eitlens.classical.posterior.diagnostics import functions
+from eitlens.domain import Square
+from eitlens.evaluate.score import SEED
+from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.phantom import EllipseSampler
+from limit.measurements import Cell, measured, prior, recipe
+from limit.scores import best
+
+RESULTS = Path(__file__).parents[2] / "results" / "information_limit"
+TABLE = Settings(islands=4, particles=64, moves=6, mixing=60, least_draws=4, most_draws=4)
+COST = Settings(islands=4, particles=256, moves=40, mixing=400, least_draws=4, most_draws=400)
+CALIBRATION = Settings(islands=2, particles=64, moves=6, mixing=60, least_draws=4, most_draws=4)
+_KEPT_SAMPLES = 32
+
+
+def fill(cell: Cell, count: int, device: torch.device, settings: Settings, seconds: float | None) -> None:
+    """One cell of the table: all phantoms at once."""
+    domain = Square(recipe(cell).n)
+    samples = measured(cell, 0, count, device)
+    given = recipe(cell).currents.build(domain, device)
+    result = posterior.sample(
+        samples.noisy, domain, given, cell.tau, prior(), settings, _printer(cell.name), seconds
+    )
+    scores = [best(result, k, samples.truth[k].double()) for k in range(count)]
+    kept = torch.stack([result.picked(k, _KEPT_SAMPLES) for k in range(count)])
+    np.savez_compressed(_path(f"{cell.name}.npz"), samples=kept.cpu().numpy().astype(np.float32))
+    write(
+        f"{cell.name}.json",
+        {"currents": cell.currents, "tau": cell.tau, "phantoms": count, "settings": vars(settings)}
+        | {"scores": {name: [s[name] for s in scores] for name in scores[0]}}
+        | _diagnosed(result),
+    )
+
+
+def calibrate(
+    count: int, ellipses: int, cells: int, device: torch.device, settings: Settings, seconds: float | None
+) -> None:
+    """Simulation-based calibration: the rank of the truth among samples of its own posterior is uniform.
+
+    Talts, Betancourt, Simpson, Vehtari, Gelman, arXiv:1804.06788. For each function of the inclusion.
+    """
+    domain, tau = Square(cells), 0.05
+    drawn = EllipseSampler(seed=20260101, count=ellipses, disjoint=True)
+    batch = drawn.batch(0, count, device)
+    given = currents.cosine(domain, 1).to(device)
+    noisy = add_noise(BoundaryIntegralSolver(domain).difference(batch, given), tau, SEED)
+    result = posterior.sample(noisy, domain, given, tau, drawn, settings, _printer("calibration"), seconds)
+    truth = functions(batch.groups[0].parameters, noisy.new_zeros(count))[:, :-1]
+    drawn_functions = functions(result.rows, torch.zeros_like(result.misfit))[..., :-1]
+    below = (drawn_functions < truth[:, None]).double()
+    rank = torch.einsum("ms,msf->mf", result.weight, below)
+    write(
+        f"calibration_{ellipses}.json",
+        {"draws": count, "ellipses": ellipses, "tau": tau, "currents": 1, "cells": cells}
+        | {"settings": vars(settings), "ranks": {n: rank[:, i].tolist() for i, n in _named(ellipses)}}
+        | _diagnosed(result),
+    )
+
+
+def cost(count: int, device: torch.device, settings: Settings, seconds: float) -> None:
+    """One measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
+    cell = Cell(1, 0.05)
+    domain = Square(recipe(cell).n)
+    given = recipe(cell).currents.build(domain, device)
+    samples = measured(cell, 0, count, device)
+    rows: list[dict[str, Any]] = []
+    for k in range(count):
+        result = posterior.sample(
+            samples.noisy[k], domain, given, cell.tau, prior(), settings, _printer(f"cost {k}"), seconds
+        )
+        rows.append({"seconds": result.diagnostics.seconds} | _diagnosed(result))
+        where = torch.cuda.get_device_name(device) if device.type == "cuda" else "2 CPU cores"
+        write(f"cost_{device.type}.json", {"device": where, "settings": vars(settings), "measurements": rows})
+
+
+def _named(ellipses: int) -> list[tuple[int, str]]:
+    whole = ["area", "x moment", "y moment", "xx moment", "xy moment", "yy moment"]
+    each = [f"{what} {k + 1}" for what in ("x", "y", "size") for k in range(ellipses)]
+    return list(enumerate(whole + each))
+
+
+def _diagnosed(result: PosteriorResult) -> dict[str, Any]:
+    found = result.diagnostics
+    return {
+        "seconds": found.seconds,
+        "rhat": found.rhat.tolist(),
+        "ess": found.ess.tolist(),
+        "acceptance": found.acceptance.tolist(),
+        "evidence_spread": found.evidence.std(1).tolist(),
+        "arrived": found.arrived.tolist(),
+        "misfit": torch.einsum("ms,ms->m", result.weight, result.misfit).tolist(),
+    }
+
+
+def _printer(name: str) -> Callable[[float, str], None]:
+    began = time.monotonic()
+
+    def show(part: float, text: str) -> None:
+        print(f"  {name}: {part:4.0%} {text}, {time.monotonic() - began:.0f} s", flush=True)
+
+    return show
+
+
+def _path(name: str) -> Path:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    return RESULTS / name
+
+
+def write(name: str, values: dict[str, Any]) -> None:
+    """A result file, whole or not at all."""
+    path = _path(name)
+    partial = path.with_name(f".{name}.partial")
+    partial.write_text(json.dumps(_rounded(values)) + "\n")
+    partial.replace(path)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    if isinstance(value, dict):
+        return {key: _rounded(v) for key, v in value.items()}
+    return value.tolist() if isinstance(value, Tensor) else value

@@ -1,0 +1,58 @@
+"""How the posterior's images, networks and direct sampling do on the same measurements."""
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.classical import direct_sampling
+from eitlens.classical.posterior import PosteriorResult, smoothed
+from eitlens.domain import Square
+from eitlens.evaluate import metrics
+from limit.measurements import Cell, Measured, measured
+
+_CERTAIN = 20.0
+_LEAST_EFFECTIVE = 20.0
+_TUNING = 48
+
+
+def best(result: PosteriorResult, k: int, truth: Tensor) -> dict[str, float]:
+    """Each metric of the image that is best for it (see `eitlens.classical.posterior.images`)."""
+    found = result.images(k)
+    # Islands that disagree put their number of draws below any use: they are still some.
+    effective = max(float(result.diagnostics.ess[k]), _LEAST_EFFECTIVE)
+    probable = torch.logit(smoothed(found.mean, effective))
+    chosen = torch.where(found.dice, _CERTAIN, -_CERTAIN)
+    error = torch.logit(found.l2.clamp(1e-9, 1 - 1e-9))
+    values = {
+        "hard_dice": metrics.hard_dice(chosen[None], truth[None]),
+        "soft_dice": metrics.soft_dice(chosen[None], truth[None]),
+        "cross_entropy": metrics.cross_entropy(probable[None], truth[None]),
+        "relative_l2": metrics.relative_l2(error[None], truth[None]),
+        # This metric squashes the logits twice as hard.
+        "paper_l2": metrics.paper_l2(error[None] / 2, truth[None]),
+        "hard_dice_of_mean": metrics.hard_dice(probable[None], truth[None]),
+    }
+    return {name: float(v) for name, v in values.items()} | {"expected_dice": found.expected_dice}
+
+
+def of_logits(logits: Float64[Tensor, "samples nx ny"], truth: Tensor) -> dict[str, list[float]]:
+    """Every metric of one image a sample, as a network gives it."""
+    return {name: v.tolist() for name, v in metrics.per_sample(logits, truth.to(logits.device)).items()}
+
+
+def of_direct_sampling(cell: Cell, samples: Measured) -> dict[str, list[float]]:
+    """Hard Dice of the thresholded index; the threshold, a share of the maximum, is tuned on other phantoms.
+
+    The index is no probability: the other metrics would depend on how one makes it one.
+    """
+    square = Square(samples.truth.shape[-1] - 1)
+    others = measured(cell, -_TUNING, 0, torch.device("cpu"))
+    shares = [0.02 * k for k in range(5, 50)]
+    tuned = max(shares, key=lambda share: float(_dice(square, others, share).mean()))
+    return {"hard_dice": _dice(square, samples, tuned).tolist()}
+
+
+def _dice(square: Square, samples: Measured, share: float) -> Tensor:
+    index = direct_sampling(square, samples.noisy.cpu())
+    logits = index - share * index.amax((-2, -1), keepdim=True)
+    return metrics.hard_dice(logits, samples.truth.cpu().to(logits))
