@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eitlens import models
+    from eitlens import imaging, models
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.domain import Domain, Square
     from eitlens.errors import ConvergenceError, InputError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         add_white_noise,
         currents,
     )
+    from eitlens.imaging import Imager, Measurement, Reconstruction, reconstruct
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -61,6 +62,7 @@ _HOME = {
         "add_noise",
         "add_white_noise",
     ),
+    "eitlens.imaging": ("Imager", "Measurement", "Reconstruction", "reconstruct"),
     "eitlens.phantom": (
         "Ellipse",
         "EllipseSampler",
@@ -74,7 +76,7 @@ _HOME = {
         "stack",
     ),
 }
-_MODULES = {"models": "eitlens.models", "currents": "eitlens.forward.currents"}
+_MODULES = {"imaging": "eitlens.imaging", "models": "eitlens.models", "currents": "eitlens.forward.currents"}
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
 
 __all__ = [
@@ -85,13 +87,16 @@ __all__ = [
     "EllipseSampler",
     "Field",
     "GridSolver",
+    "Imager",
     "InputError",
     "LevelSet",
+    "Measurement",
     "NeumannToDirichlet",
     "Phantom",
     "PhantomBatch",
     "Polygon",
     "PolygonSampler",
+    "Reconstruction",
     "Solver",
     "Square",
     "add_noise",
@@ -101,10 +106,12 @@ __all__ = [
     "currents",
     "direct_sampling",
     "harmonic_extension",
+    "imaging",
     "index_function",
     "indicator",
     "models",
     "picard_sum",
+    "reconstruct",
     "stack",
 ]
 

@@ -1,6 +1,8 @@
 """How far the outline of an image is from the true one."""
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -18,10 +20,12 @@ def hausdorff(
 
     max( max_{x ∈ P} d(x, T), max_{x ∈ T} d(x, P) ): how far the worst node of one set is from the other set.
     One forgotten inclusion, or one invented speck, counts in full. Where one of the sets is empty it is the
-    diameter 2√2 of the body, where both are it is 0. By exact Euclidean distance transforms, on the CPU.
+    diameter 2√2 of the body, where both are it is 0. By exact Euclidean distance transforms, on the CPU, one
+    sample a thread: they take longer than a network on a GPU.
     """
     guessed, true = (logits > 0).cpu().numpy(), (target > 0.5).cpu().numpy()
-    return torch.tensor([_distance(p, t) for p, t in zip(guessed, true, strict=True)], dtype=torch.float64)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return torch.tensor([*pool.map(_distance, guessed, true)], dtype=torch.float64)
 
 
 def _distance(p: np.ndarray, t: np.ndarray) -> float:

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -28,25 +29,39 @@ _RC: Any = {
 def picture(path: Path, rows: int, columns: int, size: float = 2.6) -> Iterator[np.ndarray]:
     """Axes of a figure of square panels as a (rows, columns) array; the figure is saved to `path` at the end.
 
-    The style holds inside the block only, and no global state of matplotlib is touched.
+    A path without a suffix gives two files, a PDF for print and a PNG for screens. The style holds inside the
+    block only, and no global state of matplotlib is touched.
     """
     with mpl.rc_context(_RC):
         figure = Figure(figsize=(size * 1.18 * columns, size * rows), layout="constrained")
         yield figure.subplots(rows, columns, squeeze=False)
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
+        for file in [path] if path.suffix else [path.with_suffix(suffix) for suffix in (".pdf", ".png")]:
+            figure.savefig(file)
 
 
-def show_field(axes: Axes, field: Float[Tensor, "nx ny"], title: str, diverging: bool = False) -> None:
-    """A nodal field on (-1, 1)² with a colour bar; diverging colours are centred at zero."""
+def show_field(
+    axes: Axes,
+    field: Float[Tensor, "nx ny"],
+    title: str,
+    diverging: bool = False,
+    bar: bool = True,
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """A nodal field on (-1, 1)², with a colour bar or without.
+
+    Diverging colours are centred at zero; others go from `limits[0]` to `limits[1]`, or from least to largest.
+    """
     values = field.detach().cpu().numpy().T
     limit = float(np.abs(values).max()) or 1.0
-    colours = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit} if diverging else {"cmap": SEQUENTIAL}
-    image = axes.imshow(values, origin="lower", extent=(-1, 1, -1, 1), **colours)
+    low, high = (-limit, limit) if diverging else limits or (None, None)
+    colours = DIVERGING if diverging else SEQUENTIAL
+    image = axes.imshow(values, origin="lower", extent=(-1, 1, -1, 1), cmap=colours, vmin=low, vmax=high)
     axes.set_title(title)
     axes.set_xticks([-1, 0, 1])
     axes.set_yticks([-1, 0, 1])
-    axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+    if bar:
+        axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
 
 
 def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white") -> None:
@@ -60,3 +75,19 @@ def label_sizes(axes: Axes, sizes: Sequence[int]) -> None:
     """Ticks of a logarithmic axis at the sizes that were computed, and nowhere else."""
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.set_xticks([], minor=True)
+
+
+def plain_decades(axis: Axis) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 times powers of ten, as plain numbers."""
+    low, high = axis.get_view_interval()
+    values = [m * 10.0**k for k in range(-6, 7) for m in (1, 2, 5)]
+    shown = [value for value in values if low <= value <= high]
+    axis.set_ticks(shown, labels=[f"{value:g}" for value in shown])
+    axis.set_ticks([], minor=True)
+
+
+def say_missing(axes: Axes, title: str, text: str = "not trained yet") -> None:
+    """A panel without a picture."""
+    axes.set_title(title)
+    axes.text(0.5, 0.5, text, ha="center", va="center", color="0.4", transform=axes.transAxes)
+    axes.set_axis_off()

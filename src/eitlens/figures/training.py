@@ -14,18 +14,20 @@ def learning_curve(rows: Sequence[Mapping[str, str]], path: Path) -> None:
     with picture(path, 1, 3) as axes:
         for panel, lines in ((axes[0, 0], LEFT), (axes[0, 1], RIGHT)):
             for column, label, shade in lines:
-                x, y = _column(rows, column)
+                x, y = log_column(rows, column)
                 panel.plot(x, y, color=shade, label=label, marker="." if len(x) < 60 else None, markersize=3)
             panel.legend()
         axes[0, 0].set(title="loss and cross entropy", yscale="log")
         axes[0, 1].set(title="validation", ylim=(0, 1))
-        axes[0, 2].plot(*_column(rows, "lr"), color="0.0")
+        axes[0, 2].plot(*log_column(rows, "lr"), color="0.0")
         axes[0, 2].set(title="learning rate", yscale="log")
         for panel in axes.flat:
             panel.set_xlabel("samples seen")
 
 
-def _column(rows: Sequence[Mapping[str, str]], name: str) -> tuple[list[float], list[float]]:
-    """The rows that have a value in this column."""
+def log_column(
+    rows: Sequence[Mapping[str, str]], name: str, against: str = "samples"
+) -> tuple[list[float], list[float]]:
+    """Abscissae and values of the rows of a log that have a value in this column."""
     filled = [row for row in rows if row.get(name)]
-    return [float(row["samples"]) for row in filled], [float(row[name]) for row in filled]
+    return [float(row[against]) for row in filled], [float(row[name]) for row in filled]

@@ -1,0 +1,33 @@
+"""The tables of model cards, kept equal to the evaluation beside them."""
+
+from pathlib import Path
+
+from eitlens.evaluate.tables.cells import read_shipped
+from eitlens.evaluate.tables.markdown import table, with_interval
+
+_BEGIN, _END = "<!-- scores -->\n", "<!-- end of scores -->"
+_SHOWN = {
+    "hard_dice": "Dice, thresholded",
+    "soft_dice": "Dice, paper's",
+    "cross_entropy": "cross entropy",
+    "relative_l2": "L2 of σ",
+    "calibration_error": "calibration error",
+}
+
+
+def refreshed(card: Path) -> str:
+    """The text of a card with its tables as evaluation.json has them."""
+    before, _, rest = card.read_text().partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    tables = "\n".join(_table(card.parent, data) for data in ("paper", "paper-disjoint"))
+    return f"{before}{_BEGIN}\n{tables}\n{_END}{after}"
+
+
+def _table(folder: Path, data: str) -> str:
+    rows = [
+        [name.split("/")[1], f"{tau:g}", *(with_interval(values[key]) for key in _SHOWN)]
+        for name, scores in read_shipped(folder.parent, data).items()
+        if name.startswith(f"{folder.name}/")
+        for tau, values in scores.items()
+    ]
+    return f"`{data}`:\n\n" + table(["currents", "τ", *_SHOWN.values()], rows, left=0)

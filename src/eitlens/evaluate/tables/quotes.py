@@ -1,0 +1,75 @@
+"""Numbers quoted in prose, kept equal to the result files.
+
+In a Markdown file `0.883<!--= table1/uit/0 soft_dice 0.05 -->` is a number with where it comes from, which is not
+seen when the page is rendered. Sources:
+
+table1/NETWORK/TAU METRIC [AT]          the mean of a metric of evaluation.json at noise AT, TAU when left out
+variants/NAME/NETWORK/TAU METRIC [AT]   the same of a variant
+table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.cross_entropy
+table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
+shipped/NAME/L METRIC AT                a network of the package, given L currents
+paper/NETWORK METRIC AT                 what the paper prints
+"""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+from eitlens.errors import InputError
+from eitlens.evaluate.tables.cells import read_record, read_shipped
+from eitlens.evaluate.tables.markdown import NONE, number
+from eitlens.evaluate.tables.page import Places
+from eitlens.evaluate.tables.published import published
+
+_QUOTE = re.compile(r"(?P<value>[^\s(>]+)<!--= (?P<source>[^>]+?) -->")
+
+
+def refresh(text: str, places: Places) -> str:
+    """The text with every quoted number as the result files have it now; – where they have none."""
+    return _QUOTE.sub(lambda m: f"{lookup(m['source'], places)}<!--= {m['source']} -->", text)
+
+
+def sources(text: str) -> list[str]:
+    """What the text quotes."""
+    return [match["source"] for match in _QUOTE.finditer(text)]
+
+
+def lookup(source: str, places: Places) -> str:
+    """The number of a source as it is written."""
+    try:
+        place, key, *rest = source.split()
+        kind, _, name = place.partition("/")
+        at = float(rest[0]) if rest else None
+        if kind == "paper":
+            return number(published()[name].value(key, at or 0.0))
+        if kind == "shipped":
+            return number(_mean(read_shipped(places.shipped).get(name, {}), at or 0.0, key))
+        folder = places.results / place
+        if not (folder / "evaluation.json").exists():
+            return NONE
+        record = read_record(folder)
+        if key.startswith("result."):
+            return number(_entry(record.result, key.split(".")[1:]))
+        if key.startswith("log."):
+            return number(_logged(folder / "log.csv", key.removeprefix("log."), rest[0]))
+        return number(_mean(record.scores, float(folder.name) if at is None else at, key))
+    except (KeyError, ValueError, TypeError, OSError, StopIteration) as error:
+        raise InputError(
+            f"quoted number {source!r}: no such source ({error}): see evaluate.tables.quotes"
+        ) from None
+
+
+def _mean(scores: Any, tau: float, metric: str) -> float | None:
+    return scores[tau][metric].mean if tau in scores else None
+
+
+def _entry(values: Any, keys: list[str]) -> float:
+    for key in keys:
+        values = values[key]
+    return float(values)
+
+
+def _logged(log: Path, metric: str, epoch: str) -> float:
+    with log.open(newline="") as stream:
+        return next(float(row[metric]) for row in csv.DictReader(stream) if row["epoch"] == epoch)

@@ -1,0 +1,34 @@
+"""The paper's Figs. 9 and 10: latents of the U-Net and of UIT, a few channels of three levels.
+
+The captions of the paper call the coarse levels 32 and 64 pixels wide; by its code they are 16 and 32.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from eitlens.evaluate.tables.cells import Cell
+from eitlens.evaluate.tables.published import published
+from eitlens.figures.studio import Studio
+from eitlens.figures.style import SEQUENTIAL, picture, say_missing
+
+
+def draw(preset: str, studio: Studio, path: Path) -> str:
+    """One row a level: the first, the coarsest, and the next after it."""
+    found = studio.examples(Cell(preset, 0.0))
+    title = published()[preset].title
+    levels = {} if found is None else found.latents
+    with picture(path, max(1, len(levels)), 4, 1.9) as axes:
+        if not levels:
+            say_missing(axes[0, 0], title)
+        for row, (name, level) in zip(axes, levels.items(), strict=False):
+            for k, (panel, channel) in enumerate(zip(row, level, strict=True)):
+                panel.imshow(channel.numpy().T, origin="lower", cmap=SEQUENTIAL, vmin=0, vmax=1)
+                part, _, size = name.partition("/")
+                panel.set_title(f"{part}, {size or channel.shape[-1]} px" if k == 0 else "")
+        for panel in axes.flat:
+            panel.set_axis_off()
+    return "" if levels else f"no latents kept of {title}: train the cell {preset}/0"
+
+
+unet = partial(draw, "unet")
+uit = partial(draw, "uit")

@@ -1,0 +1,58 @@
+"""Away from home: other grids, shapes, contrasts and noises, for the networks of the package.
+
+Drawn from the sweep.json that `eitlens sweep` leaves beside the weights; where there is none, a few samples a
+point are computed here.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from eitlens.data import preset as data_preset
+from eitlens.evaluate.score import Score
+from eitlens.evaluate.statistics import Summary
+from eitlens.evaluate.sweep import SWEEPS, Point, sweep
+from eitlens.figures.evaluation import sweep_figure
+from eitlens.figures.studio import Studio
+from eitlens.figures.style import picture, say_missing
+from eitlens.imaging.readers import TrainedReader
+
+# Inclusions apart, by the solver that is exact and quick for them.
+_HOME = data_preset("paper-disjoint")
+
+
+def draw(studio: Studio, path: Path) -> str:
+    """One figure for the first network that there is something to say about."""
+    for name in studio.readers:
+        file = studio.weights / name / "sweep.json"
+        points = read(file) if file.exists() else _computed(studio, name)
+        if points:
+            sweep_figure(points, path)
+            return f"{name}, {points[0].score.samples} samples a point"
+    with picture(path, 1, 1) as axes:
+        say_missing(axes[0, 0], "sweeps", "no trained network here")
+    return "needs a network of the package"
+
+
+def read(file: Path) -> list[Point]:
+    """The points of a sweep.json."""
+    return [Point(row["kind"], row["value"], _score(row["score"])) for row in json.loads(file.read_text())]
+
+
+def _score(values: dict[str, Any]) -> Score:
+    metrics = {name: Summary(**found) for name, found in values["metrics"].items()}
+    return Score(values["samples"], metrics, Summary(**values["calibration"]), values["reliability"])
+
+
+def _computed(studio: Studio, name: str) -> list[Point]:
+    reader = studio.readers[name]
+    if not isinstance(reader, TrainedReader):
+        return []
+    told = 0
+
+    def progress(kind: str, value: float | str) -> None:
+        nonlocal told
+        told += studio.samples
+        studio.tell(f"{name}, {kind} {value}: {told} samples")
+
+    return sweep(reader.trained, _HOME, list(SWEEPS), studio.samples, progress=progress)

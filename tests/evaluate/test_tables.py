@@ -1,0 +1,153 @@
+"""The tables of results: read from files, composed, and equal to the page in docs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eitlens.errors import InputError
+from eitlens.evaluate.statistics import Summary
+from eitlens.evaluate.tables import orderings, table1
+from eitlens.evaluate.tables.cards import refreshed
+from eitlens.evaluate.tables.cells import SHIPPED, Cell, Record, read_shipped, read_table, wanted
+from eitlens.evaluate.tables.markdown import number, table, with_interval
+from eitlens.evaluate.tables.page import Places, compose
+from eitlens.evaluate.tables.published import published
+from eitlens.evaluate.tables.quotes import lookup, refresh, sources
+
+ROOT = Path(__file__).parents[2]
+PLACES = Places(ROOT)
+
+
+def _record(dice: float, width: float = 0.001) -> Record:
+    summary = Summary(dice, dice, dice - width, dice + width)
+    return Record({}, {}, {0.0: {"soft_dice": summary}})
+
+
+def test_the_page_says_what_the_result_files_say():
+    assert (ROOT / "docs/results.md").read_text() == compose(PLACES), "run `eitlens benchmark table1`"
+
+
+def test_the_findings_quote_what_the_result_files_say():
+    text = (ROOT / "docs/findings.md").read_text()
+    assert len(sources(text)) >= 10
+    assert text == refresh(text, PLACES), "run `eitlens benchmark table1`"
+
+
+def test_the_model_cards_say_what_the_evaluations_say():
+    cards = sorted(SHIPPED.glob("*/card.md"))
+    assert [card.parent.name for card in cards] == ["flagship", "uit-small"]
+    for card in cards:
+        assert card.read_text() == refreshed(card), "run `eitlens benchmark table1`"
+
+
+def test_every_cell_is_small_and_whole():
+    for cell in read_table(ROOT / "results/table1"):
+        folder = cell.folder(ROOT / "results/table1")
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 1_000_000
+        assert {"config.json", "result.json", "evaluation.json", "log.csv"} <= {
+            f.name for f in folder.iterdir()
+        }
+
+
+def test_the_papers_numbers():
+    rows = published()
+    assert len(rows) == 12
+    assert rows["uit"].value("soft_dice", 0.0) == 0.897
+    assert rows["uit-l3"].value("cross_entropy", 0.2) == 0.0900
+    assert rows["fno-big"].value("paper_l2", 0.05) == 0.482
+    assert rows["uit"].value("soft_dice", 0.1) is None
+    assert rows["uit"].value("iou", 0.0) is None
+
+
+def test_thirty_six_cells_in_the_order_they_are_wanted():
+    cells = wanted()
+    assert len(cells) == len(set(cells)) == 36
+    assert {cell.preset for cell in cells[:12]} == set(published())
+    assert {cell.tau for cell in cells[:12]} == {0.0}
+    assert {cell.preset for cell in cells[12:20]} == {"uit", "uit-l3", "unet", "fno"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("vit/0", "no network 'vit'"), ("uit", "expected NETWORK/TAU")]
+)
+def test_a_cell_that_is_none(text, message):
+    with pytest.raises(InputError, match=message):
+        Cell.parse(text)
+
+
+def test_a_missing_cell_is_shown_as_missing(tmp_path):
+    shown = table1.comparison({}, {}, "soft_dice")
+    assert shown.count("missing") == 36
+    assert "| UIT | missing | 0.897 | missing | 0.858 | missing | 0.845 |" in shown
+    (tmp_path / "results").mkdir()
+    assert "0 of 36" in compose(Places(tmp_path, tmp_path))
+
+
+def test_networks_of_the_package_stand_below(tmp_path):
+    home = tmp_path / "flagship"
+    home.mkdir()
+    evaluation = json.loads((ROOT / "results/table1/uit/0/evaluation.json").read_text())
+    rows = [row | {"data": "paper", "currents": 1} for row in evaluation["scores"]]
+    (home / "evaluation.json").write_text(json.dumps({"run": "flagship", "scores": rows}))
+    text = compose(Places(ROOT, tmp_path))
+    scores = read_shipped(tmp_path)["flagship/1"]
+    found = " | – | ".join(f"**{number(scores[tau]['soft_dice'].mean)}**" for tau in (0.0, 0.05, 0.2))
+    assert f"| **flagship, L = 1** | {found} | – |" in text
+
+
+def test_a_network_of_the_package_with_fewer_currents_is_another_row():
+    shipped = read_shipped()
+    assert {"flagship/1", "flagship/2", "flagship/3", "uit-small/3"} <= set(shipped)
+    evaluation = json.loads((PLACES.shipped / "flagship/evaluation.json").read_text())
+    for row in evaluation["scores"]:
+        if (row["data"], row["tau"], row["currents"]) == ("paper", 0.05, 1):
+            exact = row["metrics"]["soft_dice"]["mean"]
+    assert lookup("shipped/flagship/1 soft_dice 0.05", PLACES) == f"{exact:.3f}"
+    assert shipped["flagship/3"][0.05]["soft_dice"].mean > exact
+
+
+def test_an_ordering_holds_is_undecided_or_reversed():
+    best, worst = Cell("uit", 0.0), Cell("unet", 0.0)
+    for other, width, expected in (
+        (0.8, 0.001, "holds"),
+        (0.899, 0.01, "undecided"),
+        (0.95, 0.001, "reversed"),
+    ):
+        cells = {best: _record(0.9, width), worst: _record(other, width)}
+        assert orderings.verdict(cells, best, worst) == expected
+    assert orderings.verdict({}, best, worst) == "missing"
+    found = orderings.counts({best: _record(0.9), worst: _record(0.8)}, orderings.CLAIMS[0], 0.0)
+    assert found == {"holds": 1, "undecided": 0, "reversed": 0, "missing": 5}
+
+
+def test_a_damaged_result_is_one_line(tmp_path):
+    shutil.copytree(ROOT / "results/table1/uit/0", tmp_path / "uit/0")
+    (tmp_path / "uit/0/evaluation.json").write_text("{")
+    with pytest.raises(InputError, match="copy it again"):
+        read_table(tmp_path)
+
+
+def test_numbers_and_tables():
+    assert (number(0.0564), number(0.8971), number(None)) == ("0.0564", "0.897", "–")
+    assert with_interval(Summary(0.883, 0.8, 0.881, 0.885)) == "0.883 ± 0.002"
+    assert table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
+
+
+def test_quotes_follow_their_sources(tmp_path):
+    evaluation = json.loads((ROOT / "results/table1/uit/0/evaluation.json").read_text())
+    exact = evaluation["scores"][0]["metrics"]["soft_dice"]["mean"]
+    assert lookup("table1/uit/0 soft_dice", PLACES) == f"{exact:.3f}"
+    assert lookup("paper/uit soft_dice 0.05", PLACES) == "0.858"
+    last = json.loads((ROOT / "results/table1/uit/0/result.json").read_text())["last"]["soft_dice"]
+    assert lookup("table1/uit/0 result.last.soft_dice", PLACES) == f"{last:.3f}"
+    assert lookup("table1/uit/0 log.soft_dice 50", PLACES) == f"{last:.3f}"
+    empty = Places(tmp_path, tmp_path)
+    assert (
+        refresh("Dice 0.1<!--= table1/uit/0 soft_dice -->.", empty)
+        == "Dice –<!--= table1/uit/0 soft_dice -->."
+    )
+    assert lookup("shipped/flagship soft_dice 0", empty) == "–"
+    with pytest.raises(InputError, match="no such source"):
+        lookup("table1/uit/0 dise", PLACES)
