@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from eitlens.data import Codes, Noise, Pipeline
 from eitlens.data.inputs import read_inputs
+from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.evaluate.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, Schedule, SourceConfig, TrainConfig, train
@@ -91,3 +93,9 @@ def test_a_run_on_codes_is_trained_kept_and_scored(data, tmp_path):
     for count in (1, data.currents.count):
         assert 0 < score(trained.reading(count), samples, 0.05).metrics["cross_entropy"].mean < 2
     assert trained.fewest == 1
+
+
+def test_input_and_network_must_fit(data, tmp_path):
+    config = TrainConfig("x", data=SourceConfig(stream=data), input="gaussian", samples=8)
+    with pytest.raises(InputError, match="uit reads harmonic input, the recipe has gaussian"):
+        train(config, tmp_path / "run", "cpu")

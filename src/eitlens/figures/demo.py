@@ -5,14 +5,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from eitlens import phantom as phantoms
 from eitlens.classical import direct_sampling
 from eitlens.domain import Square
-from eitlens.evaluate.metrics import hard_dice
 from eitlens.evaluate.ranking import area_under_curve
 from eitlens.feature import harmonic_extension
 from eitlens.figures.style import outline, picture, show_field
@@ -72,7 +70,7 @@ def _told(imager: Imager, found: Sequence[Reconstruction], scene: _Scene) -> lis
     noises = [f"{one.noise:.1%}" for one in found if one.noise is not None]
     flags = {flag.text for one in found for flag in one.warnings}
     estimated = [f"noise estimated at {', '.join(noises)}"] if noises else []
-    return [_line(title, [_dice(one, scene) for one in found], seconds), *estimated, *sorted(flags)]
+    return [_line(title, [one.dice(scene.phantom) for one in found], seconds), *estimated, *sorted(flags)]
 
 
 def _missing() -> str:
@@ -82,11 +80,6 @@ def _missing() -> str:
 def _line(title: str, values: Sequence[float], seconds: float) -> str:
     cells = ", ".join(f"{value:.3f} at τ = {tau:g}" for value, tau in zip(values, LEVELS, strict=True))
     return f"{title}: {cells}; {seconds:.2f} s an image"
-
-
-def _dice(found: Reconstruction, scene: _Scene) -> float:
-    truth = phantoms.indicator(Square(found.image.shape[0] - 1), scene.phantom)
-    return float(hard_dice(torch.logit(found.image, 1e-9)[None], truth.double()[None]))
 
 
 def _draw(
@@ -100,7 +93,7 @@ def _draw(
             score = area_under_curve(indices[k], inside)
             show_field(axes[0, k + 1], indices[k], f"DSM, τ = {tau:g}: AUC {score:.2f}")
             if found:
-                title = f"network, τ = {tau:g}: Dice {_dice(found[k], scene):.2f}"
+                title = f"network, τ = {tau:g}: Dice {found[k].dice(scene.phantom):.2f}"
                 show_field(axes[1, k + 1], found[k].image, title)
             else:
                 phi = harmonic_extension(scene.square, scene.noisy[k][:1])[0]

@@ -13,7 +13,10 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
+from eitlens.evaluate.metrics import hard_dice
 from eitlens.forward.base import Data
+from eitlens.phantom import Phantom, indicator
 
 Image = Float64[Tensor, "nx ny"]
 
@@ -104,6 +107,11 @@ class Reconstruction:
     def inside(self) -> Tensor:
         """The nodes taken to be inside: image > ½."""
         return self.image > 0.5
+
+    def dice(self, phantom: Phantom) -> float:
+        """How well it shows a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
+        truth = indicator(Square(self.image.shape[0] - 1), phantom).double()
+        return float(hard_dice((self.image - 0.5)[None], truth[None]))
 
     def summary(self) -> dict[str, Any]:
         """All but the arrays, as plain JSON values."""

@@ -11,6 +11,7 @@ from eitlens import models
 from eitlens.data import Codes, Features, Pipeline
 from eitlens.data.inputs import rounded
 from eitlens.domain import Square
+from eitlens.errors import InputError
 from eitlens.feature import harmonic_extension
 from eitlens.forward.base import Data
 from eitlens.models import Network, registry
@@ -58,6 +59,11 @@ def create_network(config: TrainConfig, currents: int) -> Network:
     """The untrained network, its weights a function of the seed."""
     torch.manual_seed(config.seed)
     chosen = config.network
+    fitting = "gaussian" if chosen.preset in models.names(codes=True) else "harmonic"
+    if config.input != fitting:
+        raise InputError(
+            f"{chosen.preset} reads {fitting} input, the recipe has {config.input}: set input={fitting}"
+        )
     return models.create(chosen.preset, currents=currents, faithful=chosen.faithful, **chosen.settings)
 
 

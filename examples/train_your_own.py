@@ -1,0 +1,37 @@
+"""Your own network: a kind of bodies the paper does not have (one insulating polygon), a data set of them, a training.
+
+    python examples/train_your_own.py         # a few minutes on a laptop; needs pip install 'eitlens[train]'
+
+So short a training learns roughly where the inclusion is; for sharp images see docs/training.md.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from eitlens.data import CurrentsConfig, DataConfig, Dataset, SamplerConfig, SolverConfig, generate
+from eitlens.evaluate.score import score
+from eitlens.evaluate.trained import Trained
+from eitlens.figures.training import learning_curve
+from eitlens.train import SourceConfig, preset, train
+from eitlens.train.folder import read_log
+
+POLYGONS = SamplerConfig("polygons", seed=1, count=1, inside=0.1)
+
+
+def main(folder: Path, samples: int = 4096, data: int = 512) -> tuple[float, float]:
+    """Make a data set, train on it, and score; the loss at the start and the Dice score on the test split."""
+    recipe = DataConfig(
+        "insulating", 64, data, 32, 32, 64, CurrentsConfig("cosine", 3), POLYGONS, SolverConfig("grid")
+    )
+    generate(recipe, folder / "data", device="cpu")
+    source = SourceConfig(folder=str(folder / "data"))
+    train(replace(preset("smoke"), name="own", data=source, samples=samples), folder / "run", "cpu")
+    rows = read_log(folder / "run" / "log.csv")
+    learning_curve(rows, folder / "learning_curve.png")
+    found = score(Trained.load(folder / "run"), Dataset.open(folder / "data").split("test"))
+    return float(rows[0]["loss"]), found.metrics["cross_entropy"].mean
+
+
+if __name__ == "__main__":
+    before, after = main(Path("out/own"))
+    print(f"cross entropy {before:.3f} at the start, {after:.3f} on the test split; curves: out/own")

@@ -1,0 +1,55 @@
+"""The networks that come with the package: they load, weigh little, and see what they saw when they were scored."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from eitlens.data import Noise, preset
+from eitlens.evaluate.metrics import hard_dice
+from eitlens.evaluate.score import SEED
+from eitlens.evaluate.simulated import simulate
+from eitlens.evaluate.tables.cells import SHIPPED
+from eitlens.imaging import load, shipped
+
+MIB = 2**20
+EXPECTED = json.loads((Path(__file__).parent / "shipped.json").read_text())
+NAMES = ["flagship", "uit-small"]
+
+
+def test_names() -> None:
+    assert shipped() == NAMES
+
+
+def test_weight() -> None:
+    files = [file for file in SHIPPED.rglob("*") if file.is_file()]
+    assert max(file.stat().st_size for file in files) <= 16 * MIB
+    assert sum(file.stat().st_size for file in files) <= 50 * MIB
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_folder_is_whole(name: str) -> None:
+    held = {file.name for file in (SHIPPED / name).iterdir()}
+    for wanted in (
+        "config.json",
+        "features.json",
+        "log.csv",
+        "evaluation.json",
+        "card.md",
+        "calibration.json",
+    ):
+        assert wanted in held
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("currents", [1, 3])
+def test_three_digits_of_dice(name: str, currents: int) -> None:
+    """The first test samples of `paper-disjoint` at τ = 0.05, as recorded in shipped.json."""
+    recipe = preset("paper-disjoint")
+    start = recipe.ranges["test"][0]
+    samples = simulate(recipe, start, start + 3, torch.device("cpu"))
+    noisy = Noise((0.05,)).apply(samples.difference[:, :currents], SEED, 0, samples.index)
+    logits = load(name).reader.logits(noisy)
+    found = hard_dice(logits, samples.mask.float()).tolist()
+    assert found == pytest.approx(EXPECTED[name][str(currents)], abs=5e-4)
