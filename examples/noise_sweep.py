@@ -13,7 +13,7 @@ from eitlens.figures.style import picture
 LEVELS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
-def main(out: Path, bodies: int = 8, levels: tuple[float, ...] = LEVELS) -> list[list[float]]:
+def main(out: Path, bodies: int = 4, levels: tuple[float, ...] = LEVELS) -> list[list[float]]:
     """The mean Dice score, a row a number of currents and a column a noise level."""
     square, imager = eit.Square(200), eit.Imager.load()
     phantoms = list(eit.EllipseSampler(seed=5, disjoint=True).batch(0, bodies))

@@ -18,8 +18,8 @@ from eitlens.train.folder import read_log
 POLYGONS = SamplerConfig("polygons", seed=1, count=1, inside=0.1)
 
 
-def main(folder: Path, samples: int = 4096, data: int = 512) -> tuple[float, float]:
-    """Make a data set, train on it, and score; the loss at the start and the Dice score on the test split."""
+def main(folder: Path, samples: int = 2048, data: int = 512) -> tuple[float, float]:
+    """Make a data set, train on it, and score; the cross entropy at the start and on the test split."""
     recipe = DataConfig(
         "insulating", 64, data, 32, 32, 64, CurrentsConfig("cosine", 3), POLYGONS, SolverConfig("grid")
     )
