@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
 
-.PHONY: demo test lint types layers unit validate bench-physics format clean
+.PHONY: demo test lint types layers unit validate bench-physics docs format clean
 
 demo: $(READY)            ## a random phantom seen from its boundary, as one picture
 	$(BIN)/eitlens demo
@@ -29,6 +29,9 @@ validate: $(READY)        ## the slow studies: plots and asserted numbers in val
 
 bench-physics: $(READY)   ## both solvers against scipy's sparse LU, in one run
 	$(BIN)/python benchmarks/physics.py
+
+docs: $(READY)            ## the API reference and the tables, from docstrings and result files
+	$(BIN)/python docs/make_api.py && $(BIN)/eitlens benchmark table1
 
 format: $(READY)
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

@@ -2,9 +2,9 @@
 
     python examples/theorem1.py
 
-Θ_L(x) is the sum over l ≤ L of (η_x, g_l)² / |λ_l|, λ_l and g_l the eigenpairs of Λ_σ − Λ_σ0, η_x the boundary trace
-of a dipole at x: as L grows it stays bounded in the inclusion and tends to infinity outside. The index function is
-large where the sum is small.
+Θ_L(x) is the sum over l ≤ L of |∇ψ_l(x)|² / |λ_l|, with λ_l, g_l the eigenpairs of Λ_σ − Λ_σ0, ψ_l the harmonic
+extension of g_l: as L grows it stays bounded in the inclusion and tends to infinity outside. The index is large where
+the sum is small.
 """
 
 from pathlib import Path

@@ -18,10 +18,10 @@ from eitlens.train.folder import read_log
 POLYGONS = SamplerConfig("polygons", seed=1, count=1, inside=0.1)
 
 
-def main(folder: Path, samples: int = 2048, data: int = 512) -> tuple[float, float]:
+def main(folder: Path, n: int = 64, samples: int = 2048, data: int = 512) -> tuple[float, float]:
     """Make a data set, train on it, and score; the cross entropy at the start and on the test split."""
     recipe = DataConfig(
-        "insulating", 64, data, 32, 32, 64, CurrentsConfig("cosine", 3), POLYGONS, SolverConfig("grid")
+        "insulating", n, data, 32, 32, 64, CurrentsConfig("cosine", 3), POLYGONS, SolverConfig("grid")
     )
     generate(recipe, folder / "data", device="cpu")
     source = SourceConfig(folder=str(folder / "data"))

@@ -148,8 +148,8 @@ def _write(root: Path) -> None:
         raise InputError(f"{places.results}: no such folder: give the repository with --root")
     places.page.parent.mkdir(parents=True, exist_ok=True)
     places.page.write_text(compose(places))
-    if places.findings.exists():
-        places.findings.write_text(refresh(places.findings.read_text(), places))
+    for page in places.quoting:
+        page.write_text(refresh(page.read_text(), places))
     for card in sorted(places.shipped.glob("*/card.md")):
         card.write_text(refreshed(card))
     Console().print(f"tables: [bold]{places.page}[/bold]", highlight=False, soft_wrap=True)

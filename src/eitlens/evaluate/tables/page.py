@@ -59,9 +59,10 @@ class Places:
         return self.root / "docs" / "results.md"
 
     @property
-    def findings(self) -> Path:
+    def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
-        return self.root / "docs" / "findings.md"
+        pages = (self.root / "docs" / "findings.md", self.root / "README.md")
+        return tuple(page for page in pages if page.exists())
 
 
 def compose(places: Places) -> str:
