@@ -25,6 +25,11 @@ def test_the_table_is_what_the_files_say() -> None:
     assert report.table() in page
 
 
+def test_only_what_converged_is_compared() -> None:
+    limit = {"rhat": [1.01, 1.2, 1.0], "arrived": [True, True, False]}
+    assert report.converged(limit).tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize(("ranks", "uniform"), [([k / 200 for k in range(200)], True), ([0.5] * 200, False)])
 def test_ranks_are_told_from_uniform_ones(ranks: list[float], uniform: bool) -> None:
     assert (report.uniform(ranks) > 0.01) is uniform
