@@ -7,13 +7,12 @@ and every claim about them. The files come from the parts, which want a GPU:
     python validation/information_limit.py calibration --device cuda  # 128 draws of the prior
     python validation/information_limit.py cost --device cuda         # single measurements until R-hat < 1.05
     python validation/information_limit.py disk                       # against quadrature, on a CPU
-    python validation/information_limit.py compare --network uit=FOLDER   # networks and DSM, on a CPU
+    python validation/information_limit.py compare                    # shipped networks and DSM, on a CPU
 
 A part that has its file already is left alone, so that a run cut short goes on where it was.
 """
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +23,9 @@ from limit.measurements import CELLS, PHANTOMS, measured
 from limit.scores import of_direct_sampling, of_logits
 from study import OUT, expect
 
+from eitlens import imaging
 from eitlens.classical.posterior import Settings
-from eitlens.evaluate.trained import Trained
+from eitlens.phantom import EllipseSampler
 
 PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
 
@@ -42,9 +42,9 @@ def calibration(options: argparse.Namespace) -> None:
     """Ranks of 128 draws."""
     if not (runs.RESULTS / f"calibration_{options.ellipses}.json").exists():
         settings, device = _settings(runs.CALIBRATION, options), torch.device(options.device)
-        runs.calibrate(
-            options.limit or 128, options.ellipses, options.cells, device, settings, options.seconds
-        )
+        prior = EllipseSampler(seed=20260101, count=options.ellipses, disjoint=True)
+        draws = runs.Draws(options.limit or 128, prior, options.cells, options.tau)
+        runs.calibrate(draws, device, settings, options.seconds)
 
 
 def cost(options: argparse.Namespace) -> None:
@@ -55,24 +55,21 @@ def cost(options: argparse.Namespace) -> None:
 
 def one_disk(options: argparse.Namespace) -> None:
     """The posterior of one disk's centre against quadrature; minutes on a CPU."""
-    settings = Settings(islands=4, particles=48, moves=3, mixing=30, least_draws=100, most_draws=100)
+    settings = Settings(islands=8, levels=6, warmup=80, least=4000, most=4000)
     runs.write("disk.json", against_quadrature(4, _settings(settings, options)))
 
 
 def compare(options: argparse.Namespace) -> None:
     """Direct sampling and networks on the measurements of each cell that has been computed."""
-    networks = {
-        name: Trained.load(folder) for name, folder in (text.split("=", 1) for text in options.network)
-    }
+    readers = {Path(name).name: imaging.load(name).reader for name in options.network or imaging.shipped()}
     for cell, limit in report.cells():
         samples = measured(cell, 0, limit["phantoms"], torch.device("cpu"))
         found = report.read(f"{cell.name}_compared.json") or {}
         found["direct sampling"] = of_direct_sampling(cell, samples)
-        for name, network in networks.items():
-            if network.features.currents.count <= cell.currents:
-                data = samples.noisy[:, : network.features.currents.count]
-                found[name] = of_logits(network(data), samples.truth)
-        (runs.RESULTS / f"{cell.name}_compared.json").write_text(json.dumps(found) + "\n")
+        for name, reader in readers.items():
+            if reader.fewest <= cell.currents:
+                found[name] = of_logits(reader.logits(samples.noisy).double(), samples.truth)
+        runs.write(f"{cell.name}_compared.json", found)
 
 
 def claims() -> None:
@@ -101,7 +98,7 @@ def claims() -> None:
             f"{rival.cell.name}: {rival.method} does not beat the limit in {rival.metric}: "
             f"{rival.gain.value:+.4f} ± {rival.gain.error:.4f}",
         )
-    for ellipses in (1, 4):
+    for ellipses in (1, 2, 4):
         found = report.read(f"calibration_{ellipses}.json")
         for name, ranks in (found or {"ranks": {}})["ranks"].items():
             p = report.uniform(ranks)
@@ -109,7 +106,7 @@ def claims() -> None:
 
 
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
-    names = ("particles", "moves", "mixing")
+    names = ("islands", "levels", "warmup", "least", "most")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return replace(standard, **given)
 
@@ -124,12 +121,17 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--limit", type=int, help="phantoms or draws, instead of 48, 128, 1")
     parser.add_argument("--seconds", type=float, help="time for each cell, the calibration or a measurement")
-    parser.add_argument("--particles", type=int, help="particles an island")
-    parser.add_argument("--moves", type=int, help="steps between two levels")
-    parser.add_argument("--mixing", type=int, help="steps at the long halt")
+    parser.add_argument("--islands", type=int, help="ladders a measurement")
+    parser.add_argument("--levels", type=int, help="levels of a ladder")
+    parser.add_argument("--warmup", type=int, help="sweeps of the warm-up")
+    parser.add_argument("--least", type=int, help="sweeps after it, at least")
+    parser.add_argument("--most", type=int, help="sweeps after it, at most")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
     parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")
-    parser.add_argument("--network", action="append", default=[], help="NAME=FOLDER of a trained network")
+    parser.add_argument(
+        "--network", action="append", help="a shipped network or a folder, instead of all shipped"
+    )
+    parser.add_argument("--tau", type=float, default=0.05, help="of the calibration")
     options = parser.parse_args()
     if options.part is None:
         claims()

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from eitlens.classical import posterior
 from eitlens.classical.posterior import Settings
+from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.classical.posterior.likelihood import Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
 from eitlens.domain import Square
@@ -40,8 +41,9 @@ def _quadrature(noisy: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
     line = torch.linspace(-_HALF, _HALF, _LINE, dtype=torch.float64)
     centers = middle + torch.cartesian_prod(line, line)
     shape = torch.tensor([RADIUS, RADIUS, 0.0], dtype=torch.float64).expand(len(centers), 3)
-    solve = LinearisedSolver(SQUARE, CURRENTS, 10.0, 1.0, 48)
-    data = solve(torch.cat([centers, shape], 1)[:, None]).data
+    electrodes = Electrodes.build(SQUARE, CURRENTS, 0.05, 1e-9)
+    solve = LinearisedSolver(SQUARE, electrodes, 10.0, 1.0, 48)
+    data = solve.data(torch.cat([centers, shape], 1)[:, None])
     likelihood = Likelihood(noisy, torch.tensor([TAU], dtype=torch.float64))
     return centers, torch.softmax(likelihood.value(data[None], likelihood.last)[0], 0)
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from limit.measurements import Cell, measured, prior, recipe
 from limit.scores import best
 
 RESULTS = Path(__file__).parents[2] / "results" / "information_limit"
-TABLE = Settings(islands=4, particles=64, moves=6, mixing=60, least_draws=4, most_draws=4)
-COST = Settings(islands=4, particles=256, moves=40, mixing=400, least_draws=4, most_draws=400)
-CALIBRATION = Settings(islands=2, particles=64, moves=6, mixing=60, least_draws=4, most_draws=4)
+TABLE = Settings(islands=4, levels=28, warmup=200, least=300, most=1500)
+COST = Settings(islands=4, levels=28, warmup=200, least=200, most=6000)
+CALIBRATION = Settings(islands=2, levels=20, warmup=120, least=400, most=400)
 _KEPT_SAMPLES = 32
 
 
@@ -46,27 +47,37 @@ def fill(cell: Cell, count: int, device: torch.device, settings: Settings, secon
     )
 
 
-def calibrate(
-    count: int, ellipses: int, cells: int, device: torch.device, settings: Settings, seconds: float | None
-) -> None:
+@dataclass(frozen=True)
+class Draws:
+    """What the calibration draws and measures: one current, on a square of so many cells."""
+
+    count: int
+    prior: EllipseSampler
+    cells: int
+    tau: float
+
+
+def calibrate(draws: Draws, device: torch.device, settings: Settings, seconds: float | None) -> None:
     """Simulation-based calibration: the rank of the truth among samples of its own posterior is uniform.
 
     Talts, Betancourt, Simpson, Vehtari, Gelman, arXiv:1804.06788. For each function of the inclusion.
     """
-    domain, tau = Square(cells), 0.05
-    drawn = EllipseSampler(seed=20260101, count=ellipses, disjoint=True)
-    batch = drawn.batch(0, count, device)
+    domain, tau = Square(draws.cells), draws.tau
+    batch = draws.prior.batch(0, draws.count, device)
     given = currents.cosine(domain, 1).to(device)
     noisy = add_noise(BoundaryIntegralSolver(domain).difference(batch, given), tau, SEED)
-    result = posterior.sample(noisy, domain, given, tau, drawn, settings, _printer("calibration"), seconds)
-    truth = functions(batch.groups[0].parameters, noisy.new_zeros(count))[:, :-1]
+    result = posterior.sample(
+        noisy, domain, given, tau, draws.prior, settings, _printer("calibration"), seconds
+    )
+    truth = functions(batch.groups[0].parameters, noisy.new_zeros(draws.count))[:, :-1]
     drawn_functions = functions(result.rows, torch.zeros_like(result.misfit))[..., :-1]
     below = (drawn_functions < truth[:, None]).double()
     rank = torch.einsum("ms,msf->mf", result.weight, below)
     write(
-        f"calibration_{ellipses}.json",
-        {"draws": count, "ellipses": ellipses, "tau": tau, "currents": 1, "cells": cells}
-        | {"settings": vars(settings), "ranks": {n: rank[:, i].tolist() for i, n in _named(ellipses)}}
+        f"calibration_{draws.prior.count}.json",
+        {"draws": draws.count, "ellipses": draws.prior.count, "tau": tau, "currents": 1, "cells": draws.cells}
+        | {"settings": vars(settings)}
+        | {"ranks": {n: rank[:, i].tolist() for i, n in _named(draws.prior.count)}}
         | _diagnosed(result),
     )
 
@@ -100,7 +111,9 @@ def _diagnosed(result: PosteriorResult) -> dict[str, Any]:
         "rhat": found.rhat.tolist(),
         "ess": found.ess.tolist(),
         "acceptance": found.acceptance.tolist(),
-        "evidence_spread": found.evidence.std(1).tolist(),
+        "sweeps": found.sweeps,
+        "trips": found.trips.tolist(),
+        "barrier": found.barrier.tolist(),
         "arrived": found.arrived.tolist(),
         "misfit": torch.einsum("ms,ms->m", result.weight, result.misfit).tolist(),
     }

@@ -1,14 +1,16 @@
-"""Whether independent populations agree: R-hat and effective sample size that renumbering cannot fool.
+"""Whether independent ladders agree: R-hat and effective sample size that renumbering cannot fool.
 
 The ellipses are exchangeable, so only functions of the whole inclusion are compared: its area, centre of mass
-and second moments, the sorted positions and sizes of the ellipses, and the log likelihood. Each island of the
-sampler is one long chain (a superchain): with B the variance of the islands' means and W the mean variance
-within an island, pooled over its particles and draws,
+and second moments, the sorted positions and sizes of the ellipses, and the log likelihood. Each island's chain
+is cut in halves; the values are replaced by normal scores of their ranks, and of the ranks of their distances
+from the median. With B the variance of the means of n draws and W the mean variance within the halves,
 
-    R-hat = √(1 + B / W),     effective sample size = islands · W / B
+    R-hat = √((n - 1)/n + B / W).
 
-(the nested R-hat of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, Bayesian Analysis, 2024).
-It fails when islands sit in different modes, weigh them differently, or have not forgotten where they began.
+The effective sample size is the number of draws over 1 + 2 Σ autocorrelations, summed as far as pairs of them
+stay positive and falling, the disagreement of the chains included (both: Vehtari, Gelman, Simpson, Carpenter,
+Bürkner, Bayesian Analysis 16, 2021). It fails when islands sit in different modes, weigh them differently, or
+have not forgotten where they began.
 """
 
 from dataclasses import dataclass
@@ -21,6 +23,10 @@ from eitlens.phantom import Ellipse
 
 AGREED = 1.05
 """R-hat below this in every function counts as converged."""
+_FEWEST = 8
+_CONSTANT = 1e-12
+
+Values = Float64[Tensor, "measurements islands draws functions"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +36,14 @@ class Diagnostics:
     rhat: Float64[Tensor, "measurements"]
     ess: Float64[Tensor, "measurements"]
     acceptance: Float64[Tensor, "measurements"]
-    evidence: Float64[Tensor, "measurements islands"]
-    """log p(y) as each island estimates it, up to one constant a measurement."""
+    """Of the Langevin steps at the last level."""
+    trips: Tensor
+    """[measurement, island]: how many places have come from the prior to the last level."""
+    barrier: Float64[Tensor, "measurements"]
+    """Sum of the shares of exchanges refused: there should be about twice as many levels."""
     arrived: Tensor
-    """Whether the last level of noise was reached: if not, the samples are of a blurred posterior."""
+    """Whether warm-up was over and every island saw a place come from the prior: if not, believe nothing."""
+    sweeps: int
     seconds: float
 
     @property
@@ -54,11 +64,51 @@ def functions(
     return torch.cat([whole, *parts, likelihood[..., None]], -1)
 
 
-def agreement(
-    values: Float64[Tensor, "measurements islands draws functions"],
-) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
+def agreement(values: Values) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
     """The largest R-hat and the smallest effective sample size over the functions."""
-    between = values.mean(2).var(1)
-    within = values.var(2).mean(1).clamp(min=1e-300)
-    ratio = (between / within).clamp(min=1 / values.shape[2])
-    return (1 + ratio).sqrt().amax(-1), (values.shape[1] / ratio).amin(-1)
+    if values.shape[2] < _FEWEST:
+        nothing = values.new_zeros(len(values))
+        return nothing + torch.inf, nothing
+    half = values.shape[2] // 2
+    split = torch.cat([values[:, :, :half], values[:, :, -half:]], 1)
+    scores = _normal_scores(split)
+    median = split.flatten(1, 2).median(1).values[:, None, None]
+    folded = _normal_scores((split - median).abs())
+    return torch.maximum(_rhat(scores), _rhat(folded)).amax(-1), _effective(scores).amin(-1)
+
+
+def _normal_scores(values: Values) -> Values:
+    flat = values.flatten(1, 2)
+    rank = flat.argsort(1).argsort(1).to(values.dtype)
+    # Chains that stand still give ties, which must not count as order.
+    place, order = flat.sort(1)
+    same = torch.cat([torch.ones_like(place[:, :1], dtype=torch.bool), place[:, 1:] > place[:, :-1]], 1)
+    group = same.long().cumsum(1) - 1
+    total = torch.zeros_like(rank).scatter_add(1, group, torch.gather(rank, 1, order))
+    size = torch.zeros_like(rank).scatter_add(1, group, torch.ones_like(rank))
+    mean = torch.gather(total / size.clamp(min=1), 1, group)
+    rank = torch.zeros_like(rank).scatter(1, order, mean)
+    share = (rank + 1 - 3 / 8) / (flat.shape[1] + 1 / 4)
+    scores: Tensor = torch.special.ndtri(share)
+    return scores.reshape(values.shape)
+
+
+def _rhat(values: Values) -> Float64[Tensor, "measurements functions"]:
+    n = values.shape[2]
+    within, between = values.var(2).mean(1), values.mean(2).var(1)
+    ratio = torch.where(between > _CONSTANT, between / within.clamp(min=_CONSTANT), 0.0)
+    return ((n - 1) / n + ratio).sqrt()
+
+
+def _effective(values: Values) -> Float64[Tensor, "measurements functions"]:
+    n = values.shape[2]
+    spectrum = torch.fft.rfft(values - values.mean(2, keepdim=True), 2 * n, dim=2).abs().square()
+    covariance = torch.fft.irfft(spectrum, 2 * n, dim=2)[:, :, :n].mean(1) / n
+    within = covariance[:, 0] * n / (n - 1)
+    total = (covariance[:, 0] + values.mean(2).var(1)).clamp(min=1e-300)
+    correlation = 1 - (within[:, None] - covariance) / total[:, None]
+    pairs = correlation[:, : n // 2 * 2].unflatten(1, (-1, 2)).sum(2)
+    pairs = torch.where((pairs > 0).long().cumprod(1) > 0, pairs, 0.0).cummin(1).values
+    length = (2 * pairs.sum(1) - 1).clamp(min=1.0)
+    # What the prior knows exactly never changes, and there is nothing to learn about it.
+    return values.shape[1] * n / torch.where(total > _CONSTANT, length, 1.0)

@@ -14,7 +14,7 @@ instrument does and no solver of finite tolerance may claim. So we add white noi
 
 Its smallest value, `FLOOR` · τ, is as large as the paper's own noise at about one node in 800 (0.6, 1.6 and 0.9
 for the currents 1, 2 and 3). Large values of s make the likelihood flat: s falling from large to small
-is the road from the prior to the posterior (`smc`), along which, other than along powers of the likelihood, the
+is the road from the prior to the posterior (`tempering`), along which, other than along powers of the likelihood, the
 nodes near the zeros of d never dominate.
 """
 
@@ -52,6 +52,12 @@ class Likelihood:
     def last(self) -> Level:
         """The final level of s."""
         return self.floor * self.tau
+
+    def repeated(self, times: int) -> "Likelihood":
+        """Each measurement so many times in a row."""
+        return Likelihood(
+            self.measured.repeat_interleave(times, 0), self.tau.repeat_interleave(times), self.floor
+        )
 
     def value(self, predicted: Predicted, level: Level) -> Float64[Tensor, "measurements particles"]:
         """The log of p(y | d), the constant left out."""

@@ -17,12 +17,13 @@ from jaxtyping import Complex128, Float64
 from torch import Tensor
 
 from eitlens.classical.posterior.coordinates import PER_ELLIPSE, Rows
+from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.domain import Domain
-from eitlens.forward.base import Currents, check_currents
 from eitlens.forward.currents import project
 from eitlens.memory import chunk_size
 
-_AT_ONCE_ON_A_CPU = 8
+# Pairs of a node and an electrode whose arrays fit the cache.
+_AT_ONCE_ON_A_CPU = 250_000
 _SHIFT = 1e-4
 
 
@@ -69,6 +70,31 @@ class _Kernel(NamedTuple):
     far_imag: Float64[Tensor, "batch unknowns unknowns"]
 
 
+class _Factorised(NamedTuple):
+    factors: Tensor
+    pivots: Tensor
+
+    def __call__(self, right: Tensor) -> Tensor:
+        if right.is_cuda:
+            solution: Tensor = torch.linalg.lu_solve(self.factors, self.pivots, right)
+            return solution
+        each = zip(self.factors, self.pivots, right, strict=True)
+        return torch.stack([torch.linalg.lu_solve(a, p, b) for a, p, b in each])
+
+
+class _Solved(NamedTuple):
+    """The charges and the data of phantoms, and all that their derivative needs."""
+
+    curves: _Curves
+    pull: Complex128[Tensor, "batch unknowns currents"]
+    bend: Complex128[Tensor, "batch unknowns currents"]
+    field: _Field
+    kernel: _Kernel
+    factorised: _Factorised
+    charge: Float64[Tensor, "batch unknowns currents"]
+    data: Float64[Tensor, "batch currents boundary"]
+
+
 @dataclass(frozen=True)
 class LinearisedSolver:
     """`BoundaryIntegralSolver` with `nodes` an outline, for ellipses of one conductivity, with derivative.
@@ -77,7 +103,7 @@ class LinearisedSolver:
     """
 
     domain: Domain
-    currents: Currents
+    electrodes: Electrodes
     inside: float
     outside: float
     nodes: int
@@ -89,52 +115,41 @@ class LinearisedSolver:
 
     def data(self, rows: Rows) -> Float64[Tensor, "batch currents boundary"]:
         """The data alone, in less than half of the time."""
-        return torch.cat([self._solve(part)[-1] for part in torch.split(rows, self._at_once(rows))])
+        return torch.cat([self._solve(part).data for part in torch.split(rows, self._at_once(rows))])
 
     def _at_once(self, rows: Rows) -> int:
         if rows.device.type == "cpu":
-            return _AT_ONCE_ON_A_CPU
+            return max(1, _AT_ONCE_ON_A_CPU // (rows.shape[1] * self.nodes * len(self.electrodes.place)))
         unknowns = rows.shape[1] * self.nodes
-        return chunk_size(8 * unknowns * (16 * unknowns + 12 * self.domain.boundary_size), rows.device)
+        return chunk_size(8 * unknowns * (16 * unknowns + 12 * len(self.electrodes.sources)), rows.device)
 
     @property
     def _scale(self) -> float:
         return -1 / self.nodes
 
-    def _solve(self, rows: Rows) -> tuple[_Curves, _Field, _Kernel, "_Factorised", Tensor, Tensor, Tensor]:
-        """Curves, matrices, F = Σ_k q_k / (Z - ζ_k) of the currents q, charges and data."""
+    def _solve(self, rows: Rows) -> _Solved:
         curves = _curves(self.domain, rows, self.nodes)
-        electrodes = self.domain.conformal_map(self.domain.boundary(rows.device)).value
-        field = _field(curves.point.flatten(1), electrodes)
-        strength = self._strength.mT
-        pull = torch.complex(field.real @ strength, field.imag @ strength)
-        source = (-1 / (torch.pi * self.outside)) * (curves.first.flatten(1)[..., None] * pull).imag
-        kernel = _kernel(curves.point.flatten(1))
+        z = curves.point.flatten(1)
+        pull, bend = self.electrodes.pull(z)
+        field, kernel = _field(z, self.electrodes.place), _kernel(z)
         factorised = _factorise(self._matrix(curves, kernel))
-        charge = -factorised(source)
-        return curves, field, kernel, factorised, pull, charge, project(self._scale * (charge.mT @ field.log))
+        charge = factorised(self._flux * -(curves.first.flatten(1)[..., None] * pull).imag)
+        data = self.electrodes.everywhere(self._scale * (charge.mT @ field.log))
+        return _Solved(curves, pull, bend, field, kernel, factorised, charge, project(data))
 
     @property
-    def _strength(self) -> Currents:
-        return self.domain.boundary_weight * check_currents(self.domain, self.currents)
+    def _flux(self) -> float:
+        """|z'| ∂u0/∂ν is this times Im [Z' F(Z)], F the pull of the currents."""
+        return -1 / (torch.pi * self.outside)
 
     def _linearise(self, rows: Rows) -> Linearised:
-        curves, field, kernel, factorised, pull, charge, data = self._solve(rows)
-        moving = _moving(self.domain, rows, curves)
-        d_source = self._d_source(curves, moving, field, pull)
-        right = _on_own_rows(self._scale * _moved(curves, moving, kernel, charge), d_source)
-        d_charge = torch.unflatten(-factorised(right.flatten(2)), -1, right.shape[2:])
-        response = self._scale * _response(moving, field, charge, d_charge)
-        return Linearised(data, project(response))
-
-    def _d_source(self, curves: _Curves, moving: _Moving, field: _Field, pull: Tensor) -> Tensor:
-        """The derivative of |z'| ∂u0/∂ν = -(1/π σ_out) Im [Z' F(Z)]."""
-        strength, shape = self._strength.mT, curves.point.shape
-        real = (field.imag.square() - field.real.square()) @ strength
-        bend = torch.complex(real, -2 * (field.real * field.imag) @ strength)
-        pull, bend = (torch.unflatten(v, 1, shape[1:])[..., None, :] for v in (pull, bend))
-        moved = (curves.first[..., None] * moving.point)[..., None] * bend
-        return (-1 / (torch.pi * self.outside)) * (moving.first[..., None] * pull + moved).imag
+        solved = self._solve(rows)
+        moving = _moving(self.domain, rows, solved.curves)
+        right = self._scale * _moved(solved.curves, moving, solved.kernel, solved.charge)
+        right = _on_own_rows(right, self._flux * _d_source(solved, moving))
+        d_charge = torch.unflatten(-solved.factorised(right.flatten(2)), -1, right.shape[2:])
+        response = self._scale * _response(moving, solved.field, solved.charge, d_charge)
+        return Linearised(solved.data, project(self.electrodes.everywhere(response)))
 
     def _matrix(self, curves: _Curves, kernel: _Kernel) -> Float64[Tensor, "batch unknowns unknowns"]:
         """λ I + K, K_ij = -(Δt/2π) Im [Z'_i (R_ij - conj Z_j S_ij)], with Z''/(2Z') for R Z' on the diagonal."""
@@ -149,6 +164,14 @@ class LinearisedSolver:
         return both
 
 
+def _d_source(solved: _Solved, moving: _Moving) -> Float64[Tensor, "batch ellipses nodes 5 currents"]:
+    """The derivative of Im [Z' F(Z)]."""
+    first = solved.curves.first
+    pull, bend = (torch.unflatten(v, 1, first.shape[1:])[..., None, :] for v in (solved.pull, solved.bend))
+    moved = (first[..., None] * moving.point)[..., None] * bend
+    return (moving.first[..., None] * pull + moved).imag
+
+
 def _curves(domain: Domain, rows: Rows, count: int) -> _Curves:
     """Points z = c + e^{iα}(a cos t + i b sin t) carried to the disk: Z' = ζ' z', Z'' = ζ'' z'² + ζ' z''."""
     spoke, first, *_ = _spokes(rows, count)
@@ -159,7 +182,7 @@ def _curves(domain: Domain, rows: Rows, count: int) -> _Curves:
 
 
 def _spokes(rows: Rows, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """z - c and z' with their derivatives in a and in b; z'' = -(z - c)."""
+    """Of the curve: z - c and z' with their derivatives in a and in b; z'' = -(z - c)."""
     t = torch.arange(count, dtype=torch.float64, device=rows.device) * (2 * torch.pi / count)
     a, b, angle = rows[..., None, 2:].unbind(-1)
     turn = torch.polar(torch.ones_like(angle), angle)
@@ -293,18 +316,6 @@ def _response(
     shifted = weight.real @ real - weight.imag @ imag
     total = torch.unflatten(moved, 1, (shape[1], -1)).add_(shifted)
     return torch.unflatten(total, 2, (PER_ELLIPSE, -1)).permute(0, 3, 1, 2, 4)
-
-
-class _Factorised(NamedTuple):
-    factors: Tensor
-    pivots: Tensor
-
-    def __call__(self, right: Tensor) -> Tensor:
-        if right.is_cuda:
-            solution: Tensor = torch.linalg.lu_solve(self.factors, self.pivots, right)
-            return solution
-        each = zip(self.factors, self.pivots, right, strict=True)
-        return torch.stack([torch.linalg.lu_solve(a, p, b) for a, p, b in each])
 
 
 def _factorise(matrix: Tensor) -> _Factorised:

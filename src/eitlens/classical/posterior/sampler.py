@@ -1,21 +1,21 @@
 """The posterior of the ellipses given noisy boundary data: the front door."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.classical.posterior import smc
-from eitlens.classical.posterior.coordinates import Coordinates
+from eitlens.classical.posterior import tempering
 from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics, agreement, functions
 from eitlens.classical.posterior.images import Images, images
 from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
-from eitlens.classical.posterior.smc import Population
 from eitlens.classical.posterior.target import Target
+from eitlens.classical.posterior.tempering import Ladder
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
@@ -25,44 +25,42 @@ from eitlens.phantom import EllipseSampler
 Progress = Callable[[float, str], None]
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-_DESCENT = 0.75
-_BULK = 0.2
+# How fast the step sizes learn in the warm-up, at whose 1/8, 1/4, 1/2 and end the levels are spaced anew.
+_LEARNING = 0.2
+_RESPACED = (8, 4, 2, 1)
+_CHECKED_EVERY = 20
+_MOST_SAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How hard to try. The defaults suit one measurement; for a table of many, fewer particles do."""
+    """How hard to try."""
 
     islands: int = 4
-    """Independent populations a measurement: they must agree."""
-    particles: int = 64
-    """Particles an island."""
-    moves: int = 6
-    """Steps of each particle between two levels of noise, and between two recorded draws."""
-    mixing: int = 150
-    """Steps of each particle at the level of `_BULK` τ, where they are still long (see `_descend`)."""
-    least_draws: int = 4
-    """Draws recorded of every particle before the islands are compared …"""
-    most_draws: int = 40
+    """Independent ladders a measurement: they must agree."""
+    levels: int = 28
+    """Levels of noise from the prior to the posterior: about twice `Diagnostics.barrier`."""
+    warmup: int = 160
+    """Sweeps before the levels and step sizes are fixed."""
+    least: int = 100
+    """Sweeps after it before the islands are compared …"""
+    most: int = 4000
     """… and at most."""
     floor: float = FLOOR
     """White noise in the model where f - f0 vanishes, in units of τ rms(f - f0); see `likelihood`."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("islands", "particles", "moves", "mixing", "least_draws"):
-            least = {"islands": 2, "particles": 2, "mixing": 0}.get(name, 1)
+        for name, least in {"islands": 2, "levels": 3, "warmup": 0, "least": 1}.items():
             if getattr(self, name) < least:
                 raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
-        if self.most_draws < self.least_draws:
-            raise InputError(
-                f"posterior: most_draws={self.most_draws} is below least_draws={self.least_draws}"
-            )
+        if self.most < self.least:
+            raise InputError(f"posterior: most={self.most} is below least={self.least}")
 
 
 @dataclass(frozen=True)
 class PosteriorResult:
-    """Weighted samples of the ellipses of each measurement (weights sum to one), misfit and diagnostics."""
+    """Samples of the ellipses of each measurement with their weights, misfit and diagnostics."""
 
     domain: Domain
     prior: EllipseSampler
@@ -79,7 +77,7 @@ class PosteriorResult:
     def picked(self, k: int, count: int, seed: int = 0) -> Float64[Tensor, "count ellipses 5"]:
         """Some samples of measurement k, drawn by their weights."""
         generator = torch.Generator().manual_seed(seed)
-        return self.rows[k][torch.multinomial(self.weight[k].cpu(), count, generator=generator)]
+        return self.rows[k][torch.multinomial(self.weight[k].cpu(), count, True, generator=generator)]
 
 
 @torch.no_grad()
@@ -110,8 +108,19 @@ def sample(
     target = _target(difference, domain, currents, tau, prior, settings.floor)
     generator = torch.Generator(target.likelihood.measured.device).manual_seed(settings.seed)
     report = progress or (lambda part, text: None)
-    population = _descend(target, settings, generator, clock, report)
-    return _record(target, population, settings, generator, clock, report)
+    with _one_thread():
+        return _run(target, settings, generator, clock, report)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """On a CPU the operations are many and small: shared among threads they took ten times as long."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)
@@ -147,67 +156,81 @@ def _target(
     if bool((data.square().sum(-1) == 0).any()):
         raise InputError("posterior: a measurement is zero everywhere: is there an inclusion at all?")
     likelihood = Likelihood(project(data), level, floor)
-    return Target(domain, currents, Coordinates(prior), likelihood, _ACCURACY * float(level.min()))
+    return Target.build(domain, currents, prior, likelihood, _ACCURACY * float(level.min()))
 
 
-def _descend(
+@dataclass(frozen=True)
+class _Trace:
+    """What the last level did, sweep by sweep, [measurement, island]."""
+
+    rows: list[Tensor] = field(default_factory=list)
+    values: list[Tensor] = field(default_factory=list)
+    misfits: list[Tensor] = field(default_factory=list)
+    rates: list[Tensor] = field(default_factory=list)
+
+    def record(self, target: Target, ladder: Ladder) -> None:
+        z, data, likelihood = tempering.bottom(ladder)
+        self.rows.append(target.coordinates.rows(z))
+        self.values.append(functions(self.rows[-1], likelihood))
+        self.misfits.append(target.likelihood.misfit(data))
+        self.rates.append(ladder.chains.accepted.reshape(ladder.shape[:2])[:, -1])
+
+    def kept(self, values: list[Tensor], warmup: int) -> Float64[Tensor, "measurements islands draws *value"]:
+        """The second half of all sweeps, without those of the warm-up."""
+        first = max(warmup, len(values) // 2)
+        return torch.stack(values[min(first, len(values) - 1) :], 2)
+
+
+def _run(
     target: Target, settings: Settings, generator: torch.Generator, clock: _Clock, report: Progress
-) -> Population:
-    """Down to the last level, with a long halt a little below τ.
-
-    There the bulk of the data has spoken and steps are still long. Below, the few nodes where f - f0 nearly
-    vanishes sharpen the posterior a little and shorten the steps much: whoever has not forgotten where he came
-    from by then never will.
-    """
-    population = smc.start(target, settings.islands, settings.particles, settings.seed)
-    first, last = population.level.log(), target.likelihood.last
-    for goal, halt in (((_BULK * target.likelihood.tau).maximum(last), settings.mixing), (last, 0)):
-        while not smc.arrived(population, goal) and clock.on():
-            population = smc.descend(target, population, goal, generator)
-            population = smc.stir(target, population, settings.moves, generator, clock.on)
-            done = float(((first - population.level.log()) / (first - last.log())).min())
-            report(_DESCENT * done, f"noise level {float(population.level.max()):.2g}")
-        population = smc.stir(target, population, halt, generator, clock.on)
-    return population
-
-
-def _record(
-    target: Target,
-    population: Population,
-    settings: Settings,
-    generator: torch.Generator,
-    clock: _Clock,
-    report: Progress,
 ) -> PosteriorResult:
-    """Go on moving and record draws until the islands agree, or time or patience is over."""
-    rows, values, misfits, rates = [], [], [], []
-    for draw in range(1, settings.most_draws + 1):
-        population = smc.stir(target, population, settings.moves, generator, clock.on)
-        chains = population.chains
-        rows.append(target.coordinates.rows(chains.particles.z))
-        values.append(functions(rows[-1], chains.local.likelihood))
-        misfits.append(target.likelihood.misfit(chains.particles.data))
-        rates.append(chains.accepted)
-        rhat, ess = agreement(_by_island(values, settings.islands))
-        report(_DESCENT + (1 - _DESCENT) * draw / settings.most_draws, f"R-hat {float(rhat.max()):.3f}")
-        if not clock.on() or (draw >= settings.least_draws and float(rhat.max()) < AGREED):
+    """Warm up, then go on until the islands agree, or time or patience is over."""
+    likelihood, trace = target.likelihood, _Trace()
+    everywhere = replace(target, likelihood=likelihood.repeated(settings.levels))
+    ladder = tempering.start(everywhere, likelihood.last, settings.levels, settings.islands, settings.seed)
+    for turn in range(1, settings.warmup + settings.most + 1):
+        warm = turn > settings.warmup
+        ladder = tempering.sweep(everywhere, ladder, 0.0 if warm else _LEARNING, generator)
+        trace.record(target, ladder)
+        if turn in {settings.warmup // part for part in _RESPACED}:
+            ladder = tempering.respaced(everywhere, ladder)
+        enough = turn >= settings.warmup + settings.least and turn % _CHECKED_EVERY == 0
+        done = _progress(trace, settings, turn, report)
+        if not clock.on() or (enough and done):
             break
-    arrived = population.level <= target.likelihood.last
-    rate = torch.stack(rates).mean(0)
-    diagnostics = Diagnostics(rhat, ess, rate, population.evidence, arrived, clock.spent())
-    weight = _weights(population.evidence, settings.particles, len(rows))
-    prior = target.coordinates.prior
-    return PosteriorResult(
-        target.domain, prior, torch.cat(rows, 1), weight, torch.cat(misfits, 1), diagnostics
+    return _result(target, trace, ladder, settings.warmup, clock.spent())
+
+
+def _progress(trace: _Trace, settings: Settings, turn: int, report: Progress) -> bool:
+    """Tell how far it is; whether the islands of every measurement agree."""
+    if turn <= settings.warmup:
+        report(turn / (settings.warmup + settings.most), f"warm-up, sweep {turn} of {settings.warmup}")
+    elif turn % _CHECKED_EVERY == 0 or turn == settings.warmup + settings.most:
+        rhat = float(agreement(trace.kept(trace.values, settings.warmup))[0].max())
+        report(turn / (settings.warmup + settings.most), f"sweep {turn}, R-hat {rhat:.3f}")
+        return rhat < AGREED
+    return False
+
+
+def _result(target: Target, trace: _Trace, ladder: Ladder, warmup: int, seconds: float) -> PosteriorResult:
+    rhat, ess = agreement(trace.kept(trace.values, warmup))
+    warm = torch.full_like(rhat, len(trace.rows), dtype=torch.long) > warmup
+    diagnostics = Diagnostics(
+        rhat,
+        ess,
+        torch.stack(trace.rates, 1)[:, -len(trace.rates) // 2 :].mean(1),
+        ladder.trips,
+        ladder.barrier,
+        warm & (ladder.trips > 0).all(1),
+        len(trace.rows),
+        seconds,
     )
+    rows, misfit = (_thinned(trace.kept(part, warmup)) for part in (trace.rows, trace.misfits))
+    weight = torch.full_like(misfit, 1 / misfit.shape[1])
+    return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, diagnostics)
 
 
-def _by_island(values: list[Tensor], islands: int) -> Float64[Tensor, "measurements islands draws functions"]:
-    each = [torch.unflatten(v, 1, (islands, -1)) for v in values]
-    return torch.cat(each, 2)
-
-
-def _weights(evidence: Float64[Tensor, "measurements islands"], particles: int, draws: int) -> Tensor:
-    """Each island in proportion to its evidence, shared by its particles in every draw."""
-    island = torch.softmax(evidence, 1) / (particles * draws)
-    return island.repeat_interleave(particles, 1).repeat(1, draws)
+def _thinned(values: Tensor) -> Float64[Tensor, "measurements samples *value"]:
+    """All islands together, at most `_MOST_SAMPLES`, equally far apart in time."""
+    stride = -(-values.shape[1] * values.shape[2] // _MOST_SAMPLES)
+    return values[:, :, stride - 1 :: stride].flatten(1, 2)

@@ -1,21 +1,25 @@
 """The posterior of a batch of measurements in the coordinates z, with slope and metric at every particle."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.classical.posterior.coordinates import Coordinates
+from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.linearised import Linearised, LinearisedSolver
+from eitlens.classical.posterior.resolution import node_counts
 from eitlens.domain import Domain
 from eitlens.forward.base import Currents
-from eitlens.forward.outlines import needed_nodes
-from eitlens.phantom import PhantomBatch
+from eitlens.phantom import EllipseSampler, PhantomBatch
 from eitlens.phantom.batch import ShapeGroup
 from eitlens.phantom.ellipse import Ellipse
+
+Solved = TypeVar("Solved")
 
 
 class Particles(NamedTuple):
@@ -59,10 +63,25 @@ class Target:
     """π(z) ∝ p(y | f(z)) p(z): the forward map at the accuracy that the noise asks for."""
 
     domain: Domain
-    currents: Currents
+    electrodes: Electrodes
     coordinates: Coordinates
     likelihood: Likelihood
     tolerance: float
+
+    @staticmethod
+    def build(
+        domain: Domain, currents: Currents, prior: EllipseSampler, likelihood: Likelihood, tolerance: float
+    ) -> "Target":
+        """For data that are to be right to a relative `tolerance`."""
+        electrodes = Electrodes.build(domain, currents, 1 - prior.extent, tolerance)
+        return Target(domain, electrodes, Coordinates(prior), likelihood, tolerance)
+
+    def data(
+        self, z: Float64[Tensor, "particles parameters"]
+    ) -> Float64[Tensor, "particles currents boundary"]:
+        """The boundary data at allowed z, without their derivative."""
+        parts, back = self._by_count(self.coordinates.rows(z), LinearisedSolver.data)
+        return torch.cat(parts)[back]
 
     def particles(self, z: Float64[Tensor, "measurements particles parameters"]) -> Particles:
         """Solve the forward problem at allowed z."""
@@ -86,24 +105,24 @@ class Target:
         return Local(near.value, density, own, information.clamp(min=0), axes)
 
     def _solve(self, rows: Float64[Tensor, "batch ellipses 5"]) -> Linearised:
-        """Phantoms that need equally many nodes together; close outlines need more."""
-        counts = needed_nodes(self.domain, self._phantoms(rows), self.tolerance)
+        parts, back = self._by_count(rows, LinearisedSolver.__call__)
+        return Linearised(*(torch.cat(part)[back] for part in zip(*parts, strict=True)))
+
+    def _by_count(
+        self, rows: Float64[Tensor, "batch ellipses 5"], solve: Callable[[LinearisedSolver, Tensor], Solved]
+    ) -> tuple[list[Solved], Int64[Tensor, "batch"]]:
+        """Phantoms that need equally many nodes together, as close outlines need more; and the way back."""
+        counts = node_counts(self.domain, rows, self.tolerance)
         parts, places = [], []
         for count in torch.unique(counts).tolist():
             place = torch.nonzero(counts == count).flatten()
-            parts.append(self._solver(count)(rows[place]))
+            parts.append(solve(self._solver(count), rows[place]))
             places.append(place)
-        back = torch.argsort(torch.cat(places))
-        return Linearised(
-            torch.cat([p.data for p in parts])[back], torch.cat([p.jacobian for p in parts])[back]
-        )
+        return parts, torch.argsort(torch.cat(places))
 
     def _solver(self, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
-        return LinearisedSolver(self.domain, self.currents, prior.inside, prior.outside, nodes)
-
-    def _phantoms(self, rows: Float64[Tensor, "batch ellipses 5"]) -> PhantomBatch:
-        return phantoms(rows, self.coordinates.prior.inside, self.coordinates.prior.outside)
+        return LinearisedSolver(self.domain, self.electrodes, prior.inside, prior.outside, nodes)
 
 
 def phantoms(rows: Float64[Tensor, "batch ellipses 5"], inside: float, outside: float) -> PhantomBatch:

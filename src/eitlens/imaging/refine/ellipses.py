@@ -19,8 +19,8 @@ Rows = Float64[Tensor, "*batch ellipses 5"]
 
 MOST = 8
 _SMALLEST, _THINNEST = 0.01, 0.03
-_GOOD, _GAIN, _PIECES = 0.93, 0.02, 3
-_WIDTH, _STEPS, _RATE = 0.04, 120, 0.02
+_GOOD, _GAIN, _PIECES = 0.95, 0.01, 3
+_WIDTH, _STEPS, _RATE = 0.02, 120, 0.01
 
 
 def natural(rows: Rows) -> Rows:
@@ -50,13 +50,13 @@ def find(image: Image) -> Rows | None:
 
 
 def _piece(points: Float64[Tensor, "points 2"], inside: Tensor) -> list[Float64[Tensor, "5"]]:
-    """One connected piece as one to three ellipses: as few as cover it well."""
+    """One connected piece as one to three ellipses: as few as cover it well once they are adjusted to it."""
     where = points[inside]
     if len(where) * 4 / len(points) < _SMALLEST:
         return []
     best, quality = torch.stack([_moments(where)]), 0.0
     for pieces in range(1, _PIECES + 1):
-        rows = _clusters(where, pieces)
+        rows = _match(_clusters(where, pieces), points, inside.double())
         score = _overlap(rows, points, inside)
         if score > quality + _GAIN:
             best, quality = rows, score

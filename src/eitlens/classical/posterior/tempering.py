@@ -1,0 +1,163 @@
+"""Parallel tempering: chains at all levels of extra white noise at once, which exchange their places.
+
+Each measurement has `islands` ladders that never speak to each other, so what they agree on is no accident. The
+top of a ladder drowns the data and sees the prior, where jumps succeed; the bottom is the posterior. Neighbours
+k and k + 1 exchange places with probability min(1, r),
+
+    log r = ℓ_{k+1}(d_k) + ℓ_k(d_{k+1}) - ℓ_k(d_k) - ℓ_{k+1}(d_{k+1}),
+
+even pairs and odd pairs in turn, which carries places down the ladder without the detours of random pairs; the levels
+are such that every pair refuses equally often (Syed, Bouchard-Côté, Deligiannidis, Doucet, J. R. Stat. Soc. B 84,
+2022). A step costs a forward solve and an exchange none, so there are many rounds of exchanges after each step (the
+limit of infinitely many: Plattner et al., J. Chem. Phys. 135, 2011). Every mode the bottom visits was found from the
+prior.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from eitlens.classical.posterior.moves import Chains, jump, langevin
+from eitlens.classical.posterior.target import Particles, Target
+
+Array = npt.NDArray[np.float64]
+_TOP, _SECOND = 30.0, 3.0
+_RAREST = 0.02
+_ROUNDS = 16
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Chains, [measurement and level, island], at their levels, and what became of the exchanges so far."""
+
+    chains: Chains
+    level: Float64[Tensor, "measurements levels"]
+    fresh: Bool[Tensor, "measurements levels islands"]
+    """Whether a place has come from the top since it last was at the bottom."""
+    trips: Int64[Tensor, "measurements islands"]
+    """How many places have come all the way from the top to the bottom."""
+    refused: Float64[Tensor, "measurements pairs"]
+    tried: Float64[Tensor, "pairs"]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Measurements, levels, islands."""
+        return self.fresh.shape[0], self.fresh.shape[1], self.fresh.shape[2]
+
+    @property
+    def barrier(self) -> Float64[Tensor, "measurements"]:
+        """The sum of the shares refused: about half as many as there should be levels."""
+        return (self.refused / self.tried.clamp(min=1)).sum(-1)
+
+
+def start(
+    target: Target, last: Float64[Tensor, "measurements"], levels: int, islands: int, seed: int
+) -> Ladder:
+    """Draws of the prior at every level, the levels in equal ratios down to the last."""
+    count = len(last)
+    z = target.coordinates.draw(count * levels * islands, seed, last.device)
+    part = torch.linspace(0, 1, levels - 1, dtype=torch.float64, device=last.device)
+    below = torch.exp((1 - part) * np.log(_SECOND) + part * last.log()[:, None])
+    level = torch.cat([torch.full_like(below[:, :1], _TOP), below], 1)
+    chains = Chains.start(target, z.reshape(count * levels, islands, -1), level.flatten())
+    fresh = torch.zeros(count, levels, islands, dtype=torch.bool, device=last.device)
+    refused = level.new_zeros(count, levels - 1)
+    return Ladder(chains, level, fresh, fresh[:, 0].long(), refused, refused[0])
+
+
+def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Generator) -> Ladder:
+    """A jump and a Langevin step at every level, then the exchanges."""
+    level = ladder.level.flatten()
+    chains = jump(target, ladder.chains, level, generator)
+    chains = langevin(target, chains, level, generator, learning)
+    return _exchange(target, replace(ladder, chains=chains), generator)
+
+
+def respaced(target: Target, ladder: Ladder) -> Ladder:
+    """The levels moved so that every pair would have refused equally often; the counts begin anew."""
+    rate = (ladder.refused / ladder.tried.clamp(min=1)).clamp(min=_RAREST).cpu().numpy()
+    old = ladder.level.log().cpu().numpy()
+    new = [_respaced(*pair) for pair in zip(old, rate, strict=True)]
+    level = torch.as_tensor(np.exp(new)).to(ladder.level)
+    level[:, -1] = ladder.level[:, -1]
+    zero = torch.zeros_like(ladder.refused)
+    chains = ladder.chains.at(target, level.flatten())
+    return replace(ladder, chains=chains, level=level, refused=zero, tried=zero[0])
+
+
+def bottom(ladder: Ladder) -> tuple[Tensor, Tensor, Tensor]:
+    """Coordinates, data and log likelihood at the last level, [measurement, island]."""
+    parts = (ladder.chains.particles.z, ladder.chains.particles.data, ladder.chains.local.likelihood)
+    z, data, likelihood = (_by_level(ladder, part)[:, -1] for part in parts)
+    return z, data, likelihood
+
+
+def _respaced(log_level: Array, rate: Array) -> Array:
+    way = np.concatenate([[0.0], np.cumsum(rate)])
+    return np.asarray(np.interp(np.linspace(0, way[-1], len(way)), way, log_level))
+
+
+def _exchange(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
+    """`_ROUNDS` rounds at the price of the log likelihood of every place at every level, once."""
+    table = _table(target, ladder)
+    place = torch.arange(ladder.shape[1], device=table.device)
+    origin = place[:, None].expand(ladder.shape).clone()
+    refused, tried = ladder.refused.clone(), ladder.tried.clone()
+    for turn in range(_ROUNDS):
+        partner = _partners(place, turn)
+        first = place[partner > place]
+        ratio = _ratio(table, origin, place, partner)
+        chance = torch.rand(ratio.shape, generator=generator, dtype=ratio.dtype, device=ratio.device).log()
+        # Both of a pair follow the chance of the first.
+        yes = (chance < ratio)[:, torch.minimum(place, partner)]
+        origin = torch.where(yes, origin[:, partner], origin)
+        refused[:, first] += (1 - ratio[:, first].clamp(max=0).exp()).mean(-1)
+        tried[first] += 1
+    chains = ladder.chains
+    parts = (_taken(ladder, part, origin) for part in chains.particles)
+    chains = replace(chains, particles=Particles(*parts)).at(target, ladder.level.flatten())
+    moved = replace(ladder, chains=chains, refused=refused, tried=tried)
+    return _counted(moved, torch.gather(ladder.fresh, 1, origin))
+
+
+def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements places islands levels"]:
+    """The log likelihood of every place at every level of its measurement."""
+    data, levels = ladder.chains.particles.data, ladder.shape[1]
+    columns = [
+        target.likelihood.value(data, ladder.level[:, k].repeat_interleave(levels)) for k in range(levels)
+    ]
+    return _by_level(ladder, torch.stack(columns, -1))
+
+
+def _ratio(table: Tensor, origin: Tensor, place: Tensor, partner: Tensor) -> Tensor:
+    """The log of r of each with its partner, of the places that are where `origin` says."""
+    each = torch.arange(len(table), device=table.device)[:, None, None]
+    island = torch.arange(table.shape[2], device=table.device)
+    gain = table[each, origin, island, partner[:, None]] - table[each, origin, island, place[:, None]]
+    return gain + gain[:, partner]
+
+
+def _partners(place: Int64[Tensor, "levels"], turn: int) -> Int64[Tensor, "levels"]:
+    partner = torch.where((place - turn) % 2 == 0, place + 1, place - 1)
+    return torch.where((partner >= 0) & (partner < len(place)), partner, place)
+
+
+def _counted(ladder: Ladder, fresh: Bool[Tensor, "measurements levels islands"]) -> Ladder:
+    fresh[:, 0] = True
+    trips = ladder.trips + fresh[:, -1]
+    fresh[:, -1] = False
+    return replace(ladder, fresh=fresh, trips=trips)
+
+
+def _by_level(ladder: Ladder, values: Tensor) -> Tensor:
+    return torch.unflatten(values, 0, ladder.shape[:2])
+
+
+def _taken(ladder: Ladder, values: Tensor, origin: Int64[Tensor, "measurements levels islands"]) -> Tensor:
+    count, _, islands = ladder.shape
+    first = torch.arange(count, device=origin.device)[:, None, None]
+    return _by_level(ladder, values)[first, origin, torch.arange(islands, device=origin.device)].flatten(0, 1)
