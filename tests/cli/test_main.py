@@ -89,6 +89,52 @@ def test_the_shell_completes_commands_and_options(monkeypatch):
     assert shown.exit_code == 0
 
 
+def _examples():
+    for name, command in COMMANDS.items():
+        for line in command.help.splitlines():
+            if line.strip().startswith("Example: "):
+                yield name, line.strip().removeprefix("Example: ")
+
+
+@pytest.mark.parametrize(("name", "example"), list(_examples()))
+def test_examples_can_be_pasted(name, example):
+    """On one line of a terminal of 80 columns, and with words that the command knows."""
+    assert len(example) <= 70
+    words = example.removeprefix(f"eitlens {name}").split()
+    if not hasattr(COMMANDS[name], "commands"):
+        COMMANDS[name].make_context(name, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--nonsense"], "No such option: --nonsense: see eitlens --help"),
+        (["nonsense"], "No such command 'nonsense': see eitlens --help"),
+        (["benchmark", "nonsense"], "No such command 'nonsense': see eitlens benchmark --help"),
+        (["reconstruct"], "Missing argument 'measurement': see eitlens reconstruct --help"),
+        (["simulate", "-o", "x.npz"], "give a phantom as a JSON file, or --random SEED, and not both"),
+        (["simulate", "a.json", "--random", "1", "-o", "x.npz"], "give a phantom as a JSON file"),
+    ],
+)
+def test_a_word_that_is_not_known_or_missing_is_one_line(words, told):
+    done = RUN.invoke(app, words, prog_name="eitlens")
+    assert done.exit_code == 2
+    assert done.stderr.lower().startswith(f"error: {told}".lower())
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_group_without_a_command_shows_its_help():
+    assert "table1" in RUN.invoke(app, ["benchmark"]).output
+
+
+def test_the_table_of_networks_fits_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    output = RUN.invoke(app, ["models", "mwo", "unet-attention", "--n", "64", "--no-time"]).output
+    assert "9,808,001" in output
+    assert "Legendre" in output
+    assert "…" not in output
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -54,6 +54,14 @@ def test_from_phantom_to_image(phantom, model, tmp_path):
     assert told["noise"] == pytest.approx(0.05, rel=0.2)
 
 
+def test_a_random_body_is_that_of_its_seed(tmp_path):
+    for name, seed in (("one", 3), ("again", 3), ("other", 4)):
+        assert run("simulate", "--random", seed, "--n", 32, "-o", tmp_path / f"{name}.npz").exit_code == 0
+    one, again, other = (np.load(tmp_path / f"{name}.npz")["voltages"] for name in ("one", "again", "other"))
+    assert np.array_equal(one, again)
+    assert np.abs(one - other).max() > 1e-3
+
+
 def test_through_a_pipe(phantom):
     made = run(
         "simulate", "-", "-o", "-", "--n", 64, "--points", 80, "--currents", 2, data=phantom.read_bytes()

@@ -22,6 +22,11 @@ TWO = (
     EllipseShape(kind="ellipse", center=(0.32, 0.28), semi_axes=(0.36, 0.2), angle=0.6, conductivity=10.0),
     EllipseShape(kind="ellipse", center=(-0.42, -0.36), semi_axes=(0.2, 0.26), angle=0.3, conductivity=10.0),
 )
+FIRST = (  # what the page shows when it is opened
+    EllipseShape(kind="ellipse", center=(0.4, 0.42), semi_axes=(0.34, 0.2), angle=0.6, conductivity=10.0),
+    EllipseShape(kind="ellipse", center=(-0.45, -0.4), semi_axes=(0.2, 0.28), angle=0.3, conductivity=10.0),
+    EllipseShape(kind="ellipse", center=(-0.42, 0.45), semi_axes=(0.26, 0.18), angle=2.6, conductivity=10.0),
+)
 POLYGON = PolygonShape(kind="polygon", vertices=((-0.6, -0.6), (-0.1, -0.5), (-0.3, -0.1)), conductivity=10.0)
 WORSE = TWO[0].model_copy(update={"conductivity": 0.1})
 OVERLAPPING = TWO[0].model_copy(update={"center": (-0.2, -0.2), "conductivity": 3.0})
@@ -171,7 +176,7 @@ def test_the_static_page_computes_by_itself(browser, site, address):
 
 def test_the_static_page_opens_a_measurement(browser, site, tmp_path):
     file = tmp_path / "measured.json"
-    file.write_text(json.dumps(Measurement.of_difference(simulate(TWO, 3).difference[:, ::2]).to_dict()))
+    file.write_text(json.dumps(Measurement.of_difference(simulate(FIRST, 3).difference[:, ::2]).to_dict()))
     page = browser.new_page()
     page.goto(site)
     page.wait_for_selector(".result dd", timeout=60_000)

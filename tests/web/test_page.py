@@ -151,6 +151,10 @@ def test_noise_until_it_breaks(page):
     page.click("#break")
     page.wait_for_selector("#verdict:text-matches('breaks at|holds up to')")
     assert page.inner_text("#tau-value") != "0 %"
+    shown = page.locator('.result[data-name="tiny"] dd').first.inner_text()
+    assert f"tiny: Dice {float(shown):.2f}" in page.inner_text("#status")
+    page.click("#random")
+    assert page.inner_text("#verdict") == ""
 
 
 def test_save_and_open_a_measurement(page, tmp_path):
@@ -169,6 +173,41 @@ def test_save_and_open_a_measurement(page, tmp_path):
         page.click("#picture")
     picture.value.save_as(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_back_from_a_file_to_the_drawing(page, tmp_path):
+    with page.expect_download() as saved:
+        page.click("#save")
+    saved.value.save_as(tmp_path / "measurement.json")
+    page.set_input_files("#file", tmp_path / "measurement.json")
+    page.wait_for_selector("#solver:text('measurement.json')")
+    page.click("#back")
+    page.wait_for_selector("#solver:text('solver')")
+    assert 0 < _dice(page) < 1
+    assert not page.locator("#back").is_visible()
+
+
+def test_a_file_that_cannot_be_read_is_forgotten(browser, address, tmp_path):
+    page = browser.new_page()
+    page.goto(address)
+    _settled(page)
+    (tmp_path / "bad.json").write_text('{"points": [1, 2, 3]}')
+    page.set_input_files("#file", tmp_path / "bad.json")
+    page.wait_for_selector("#banner:text('is missing')")
+    page.click("#again")
+    _settled(page)
+    assert not page.locator("#banner").is_visible()
+    assert 0 < _dice(page) < 1
+    page.close()
+
+
+def test_the_body_without_shapes_says_so(page):
+    page.click("#clear")
+    assert page.inner_text("#status") == "The body is empty: draw something in it."
+    assert [page.inner_text(f"#{name}") for name in ("solver", "curve-note")] == ["", ""]
+    page.click("#undo")
+    _settled(page)
+    assert len(_shapes(page)) == 3
 
 
 def test_a_busy_server_is_asked_again(browser, address):

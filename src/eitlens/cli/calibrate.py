@@ -24,7 +24,7 @@ def calibrate(
 ) -> None:
     """Fit temperatures on validation data and write calibration.json and .png into the folder.
 
-    Example: eitlens calibrate runs/uit --samples 256
+    Example: eitlens calibrate runs/smoke --samples 32 --misfits 8
     """
     from rich.console import Console
 

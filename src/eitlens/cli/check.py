@@ -12,7 +12,7 @@ def check(
 ) -> None:
     """Validate a data set: checksums, finite numbers, masks against phantoms.
 
-    Example: eitlens check data/disjoint
+    Example: eitlens check data/smoke
     """
     import json
     from dataclasses import asdict

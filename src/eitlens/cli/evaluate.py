@@ -30,7 +30,7 @@ def evaluate(
 ) -> None:
     """Measure a trained network on the test split: a table, and evaluation.json.
 
-    Example: eitlens evaluate runs/uit --tau 0 0.05 0.2
+    Example: eitlens evaluate runs/smoke --tau 0 0.05 0.2
     """
     from functools import partial
 
@@ -72,28 +72,34 @@ def sweep(
 ) -> None:
     """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
 
-    Example: eitlens sweep runs/uit --kind resolution --kind contrast
+    Example: eitlens sweep runs/smoke --kind noise --kind contrast --samples 16
     """
+    from itertools import count
+
     from rich.console import Console
 
+    from eitlens.cli.generate import progress_bar
     from eitlens.data import pick_device
+    from eitlens.data.config import choose
     from eitlens.evaluate.sweep import SWEEPS
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import sweep_figure
     from eitlens.train.folder import write_json
 
-    console = Console()
+    console, home, kinds = Console(), _home(run), kind or list(SWEEPS)
+    for name in kinds:
+        choose("sweep", name, tuple(SWEEPS))
     trained = Trained.load(run, weights, pick_device(device))
-    with console.status("simulating …") as status:
-        points = measure(
-            trained,
-            _home(run),
-            kind or list(SWEEPS),
-            samples,
-            tau,
-            lambda kind, value: status.update(f"{kind}: {value}"),
-        )
+    done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
+    with progress_bar(console) as bar:
+        task = bar.add_task("", total=samples * total)
+
+        def begun(name: str, value: float | str) -> None:
+            bar.update(task, description=f"{name} {value}", completed=samples * next(done))
+
+        points = measure(trained, home, kinds, samples, tau, begun)
+        bar.update(task, completed=samples * total)
     for point in points:
         found = point.score.metrics
         console.print(
@@ -102,7 +108,7 @@ def sweep(
             highlight=False,
         )
     write_json(run / "sweep.json", [point.to_dict() for point in points])
-    sweep_figure(points, run / "sweep.png")
+    sweep_figure(points, run / "sweep.png", run.resolve().name)
     console.print(f"picture: [bold]{run / 'sweep.png'}[/bold]", highlight=False, soft_wrap=True)
 
 

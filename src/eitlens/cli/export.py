@@ -27,7 +27,9 @@ def export(
 ) -> None:
     """Export a network as ONNX, from boundary data f - f0 to logits, or the page for any web host.
 
-    Examples: eitlens export runs/uit -o uit.onnx; eitlens export --web site
+    Example: eitlens export uit-small -o uit-small.onnx
+
+    Example: eitlens export --web site --model uit-small
     """
     from eitlens.errors import InputError
 

@@ -23,7 +23,7 @@ def generate(
 ) -> None:
     """Simulate a data set: phantoms, boundary data and masks, in shards with checksums.
 
-    Example: eitlens generate --preset paper-disjoint --out data/disjoint
+    Example: eitlens generate --preset smoke --out data/smoke
     """
     from rich.console import Console
 

@@ -1,5 +1,7 @@
 """The entry point: one line a command, and the user's mistakes as one line and exit status 2."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -22,16 +24,37 @@ from eitlens.cli.simulate import simulate
 from eitlens.cli.train import train
 from eitlens.errors import ConvergenceError, InputError
 
+_UsageError: Any = typer.BadParameter.__base__
+"""What is raised for a wrong word on the command line; newer versions of typer do not take it from click."""
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """The user's mistakes as one line and status 2."""
+    try:
+        yield
+        return
+    except (ConvergenceError, InputError) as error:
+        reason = str(error)
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its message is the help
+            raise
+        command = error.ctx.command_path if error.ctx else "eitlens"
+        reason = f"{error.format_message().rstrip('.')}: see {command} --help"
+    typer.secho(f"error: {' '.join(reason.split())}", fg=typer.colors.RED, err=True)
+    raise typer.Exit(2)
+
 
 class _Commands(TyperGroup):
-    """Turns the library's errors into one line on the terminal."""
+    """Tells of mistakes in one line: its own, those of the commands, and the library's."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _one_line():
+            return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> object:
-        try:
+        with _one_line():
             return super().invoke(ctx)
-        except (ConvergenceError, InputError) as error:
-            typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(2) from None
 
 
 app = typer.Typer(

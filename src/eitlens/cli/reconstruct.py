@@ -42,6 +42,8 @@ def reconstruct(
 ) -> None:
     """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
 
+    `eitlens simulate` makes a measurement to try it with.
+
     Example: eitlens reconstruct data.npz -o image.png --refine 12
     """
     from rich.console import Console

@@ -22,7 +22,7 @@ def serve(
 ) -> None:
     """Serve the page: draw inclusions, see live what their boundary data tell of them.
 
-    Example: eitlens serve --model runs/uit --port 8080
+    Example: eitlens serve --model uit-small --port 8080
     """
     from eitlens.web.run import serve as run
 

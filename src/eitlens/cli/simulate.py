@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    phantom: Annotated[Path, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json; - for a pipe.")
     ],
+    phantom: Annotated[
+        Path | None, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")
+    ] = None,
+    random: Annotated[
+        int | None, typer.Option(min=0, help="Instead of it: four random ellipses, by this seed.")
+    ] = None,
     currents: Annotated[int, typer.Option(min=1, max=16, help="How many: cos lθ, l = 1 … L.")] = 3,
     tau: Annotated[float, typer.Option(min=0.0, max=10.0, help="Noise level τ.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the noise.")] = 0,
@@ -27,14 +32,14 @@ def simulate(
 ) -> None:
     """Simulate the boundary data of a phantom and write them as a measurement file.
 
-    Example: eitlens simulate phantom.json -o data.npz --tau 0.05
+    Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
     from rich.console import Console
 
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
 
-    measurement, solver = _measured(_phantom(phantom), currents, tau, seed, points, n)
+    measurement, solver = _measured(_chosen(phantom, random), currents, tau, seed, points, n)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
@@ -43,6 +48,18 @@ def simulate(
     count = len(measurement.points)
     line = f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: [bold]{out}[/bold]"
     Console().print(line, highlight=False, soft_wrap=True)
+
+
+def _chosen(path: Path | None, seed: int | None) -> "Phantom":
+    """From a file, or a random one."""
+    from eitlens.errors import InputError
+    from eitlens.phantom import EllipseSampler
+
+    if path is not None and seed is None:
+        return _phantom(path)
+    if path is None and seed is not None:
+        return EllipseSampler(seed=seed, disjoint=True).phantom(0)
+    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
 
 
 def _phantom(path: Path) -> "Phantom":

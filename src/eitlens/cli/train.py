@@ -37,7 +37,7 @@ def train(
 ) -> None:
     """Train a network and keep its weights, log and result in a folder.
 
-    Example: eitlens train --preset paper --data data/disjoint --network uit --out runs/uit
+    Example: eitlens train --preset smoke --out runs/smoke
     """
     from rich.console import Console
 

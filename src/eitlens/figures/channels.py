@@ -17,6 +17,6 @@ def draw(studio: Studio, path: Path) -> str:
         for panel, field, title in zip(axes[0], fields, ("φ₁", "φ₂", "φ₃"), strict=False):
             show_field(panel, field, title, diverging=True)
             outline(panel, level, "black")
-        show_field(axes[0, 3], (level < 0).double(), "inclusion D")
+        show_field(axes[0, 3], (level < 0).double(), "inclusion D", bar=False)
     sizes = ", ".join(f"{float(field.abs().max()):.3f}" for field in fields)
     return f"largest |φ_l|: {sizes}"

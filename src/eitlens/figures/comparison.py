@@ -1,5 +1,6 @@
 """Table 1 as a picture: our Dice score and cross entropy beside the paper's, network by network."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -21,7 +22,7 @@ def draw(studio: Studio, path: Path) -> str:
                 panel.set_title(f"{title}, τ = {tau:g}")
                 if metric == "cross_entropy":
                     panel.set_xscale("log")
-                    plain_decades(panel.xaxis)
+            _same_limits(row)
             for panel in row[1:]:
                 panel.set_yticklabels([])
         _legend(axes[0, 0])
@@ -42,8 +43,17 @@ def _panel(panel: Axes, studio: Studio, metric: str, tau: float) -> None:
     panel.grid(axis="y", color="0.9", linewidth=0.6)
 
 
+def _same_limits(row: Sequence[Axes]) -> None:
+    """One scale for a row, so that columns can be compared."""
+    ends = [end for panel in row for end in panel.get_xlim()]
+    for panel in row:
+        panel.set_xlim(min(ends), max(ends))
+        if panel.get_xscale() == "log":
+            plain_decades(panel.xaxis)
+
+
 def _legend(panel: Axes) -> None:
-    """Each label once."""
+    """Each label once, where the networks with low scores leave room."""
     handles, labels = panel.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    panel.legend(known.values(), known.keys(), fontsize=7)
+    panel.legend(known.values(), known.keys(), fontsize=7, loc="center right")

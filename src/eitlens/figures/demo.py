@@ -94,7 +94,7 @@ def _draw(
             show_field(axes[0, k + 1], indices[k], f"DSM, τ = {tau:g}: AUC {score:.2f}")
             if found:
                 title = f"network, τ = {tau:g}: Dice {found[k].dice(scene.phantom):.2f}"
-                show_field(axes[1, k + 1], found[k].image, title)
+                show_field(axes[1, k + 1], found[k].image, title, limits=(0, 1))
             else:
                 phi = harmonic_extension(scene.square, scene.noisy[k][:1])[0]
                 show_field(axes[1, k + 1], phi, f"φ₁, τ = {tau:g} (no network)", diverging=True)

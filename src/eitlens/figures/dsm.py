@@ -19,6 +19,6 @@ def draw(studio: Studio, path: Path) -> str:
         for panel, (currents, tau) in zip(axes[0], CASES, strict=True):
             index = direct_sampling(square, studio.data(tau)[0, :currents])
             auc = area_under_curve(index, level < 0)
-            show_field(panel, index, f"L = {currents}, τ = {tau:g}: AUC {auc:.2f}")
+            show_field(panel, index, f"DSM, L = {currents}, τ = {tau:g}: AUC {auc:.2f}")
             outline(panel, level)
     return ""

@@ -16,9 +16,9 @@ TITLES = {
     "contrast": "contrast",
     "shapes": "shapes",
     "noise": "noise τ",
-    "white-noise": "white noise, dB",
+    "white-noise": "white noise: signal-to-noise ratio, dB",
 }
-LINES = (("soft_dice", "Dice", "0.0"), ("relative_l2", "relative L2", "0.55"))
+LINES = (("soft_dice", "Dice", "0.0"), ("relative_l2", "relative L² error", "0.55"))
 _SHADES = ("0.0", "0.35", "0.6", "0.75")
 
 
@@ -35,8 +35,8 @@ def reliability_curve(scores: Mapping[float, Score], path: Path) -> None:
         panel.legend()
 
 
-def sweep_figure(points: Sequence[Point], path: Path) -> None:
-    """Dice score and true relative error over each sweep, with 95 % intervals of the means."""
+def sweep_figure(points: Sequence[Point], path: Path, name: str) -> None:
+    """Dice score and true relative error of the network `name` over each sweep, with 95 % intervals of the means."""
     kinds = list(dict.fromkeys(point.kind for point in points))
     columns = min(3, len(kinds))
     rows = -(-len(kinds) // columns)
@@ -45,7 +45,9 @@ def sweep_figure(points: Sequence[Point], path: Path) -> None:
             _panel(panel, kind, [point for point in points if point.kind == kind])
         for panel in axes.flat[len(kinds) :]:
             panel.set_axis_off()
-        axes[0, 0].legend(loc="best")
+        axes[0, 0].legend(loc="center right")
+        samples = points[0].score.samples
+        axes[0, 0].figure.suptitle(f"{name}: means of {samples} samples a point, 95 % intervals", fontsize=10)
 
 
 def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:

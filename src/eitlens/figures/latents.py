@@ -11,6 +11,9 @@ from eitlens.evaluate.tables.published import published
 from eitlens.figures.studio import Studio
 from eitlens.figures.style import SEQUENTIAL, picture, say_missing
 
+SHOWN = 0.98
+"""The scale of a channel ends at this quantile: a few pixels at the edge are far larger than all others."""
+
 
 def draw(preset: str, studio: Studio, path: Path) -> str:
     """One row a level: the first, the coarsest, and the next after it."""
@@ -19,10 +22,12 @@ def draw(preset: str, studio: Studio, path: Path) -> str:
     levels = {} if found is None else found.latents
     with picture(path, max(1, len(levels)), 4, 1.9) as axes:
         if not levels:
-            say_missing(axes[0, 0], title)
+            trained = Cell(preset, 0.0) in studio.cells
+            say_missing(axes[0, 0], title, "no latents kept" if trained else "not trained yet")
         for row, (name, level) in zip(axes, levels.items(), strict=False):
             for k, (panel, channel) in enumerate(zip(row, level, strict=True)):
-                panel.imshow(channel.numpy().T, origin="lower", cmap=SEQUENTIAL, vmin=0, vmax=1)
+                top = float(channel.quantile(SHOWN)) or 1.0
+                panel.imshow(channel.numpy().T, origin="lower", cmap=SEQUENTIAL, vmin=0, vmax=top)
                 part, _, size = name.partition("/")
                 panel.set_title(f"{part}, {size or channel.shape[-1]} px" if k == 0 else "")
         for panel in axes.flat:

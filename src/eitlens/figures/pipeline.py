@@ -14,6 +14,7 @@ from eitlens.figures.studio import Studio
 from eitlens.figures.style import outline, picture, show_field
 
 TAU = 0.05
+WIDTH = 11.0  # inches: as little air between the panels as the arrows need
 
 
 def draw(studio: Studio, path: Path) -> str:
@@ -21,9 +22,9 @@ def draw(studio: Studio, path: Path) -> str:
     square, data = studio.square, studio.data(TAU)[0]
     fields = harmonic_extension(square, data[:1], gradient=True)
     name, image = _image(studio)
-    with picture(path, 1, 6, 2.1) as axes:
+    with picture(path, 1, 6, 2.0) as axes:
         row = axes[0]
-        row[0].figure.get_layout_engine().set(wspace=0.12)
+        row[0].figure.set_size_inches(WIDTH, 2.0)
         _boundary(row[0], studio, data[0])
         for panel, field, title in zip(row[1:4], fields, ("φ", "∂φ/∂x", "∂φ/∂y"), strict=True):
             show_field(panel, field, title, diverging=True, bar=False)
@@ -52,7 +53,7 @@ def _boundary(axes: Axes, studio: Studio, data: Tensor) -> None:
     s, clean = studio.square.arclength(), studio.scene.difference[0, 0]
     axes.plot(s, data, color="0.6", linewidth=0.5, label=f"τ = {TAU:g}")
     axes.plot(s, clean, color="0.0", label="clean")
-    axes.set(title="boundary data f − f0", xlabel="arclength", xlim=(0, studio.square.perimeter))
+    axes.set(title="boundary data f − f0", xlabel="arclength", xlim=(0, 8), xticks=range(0, 9, 2))
     axes.legend(fontsize=6, loc="upper center")
     axes.set_box_aspect(1)
 

@@ -11,8 +11,8 @@ def reconstruction_figure(found: Reconstruction, path: Path) -> None:
     panels = 1 if found.uncertainty is None else 2
     title = "probability of inclusion" if found.uncertainty is not None else "direct sampling index"
     with picture(path, 1, panels, size=3.4) as axes:
-        show_field(axes[0, 0], found.image, title)
+        show_field(axes[0, 0], found.image, title, limits=None if found.uncertainty is None else (0, 1))
         if bool((found.image > 0.5).any()) and found.uncertainty is not None:
             outline(axes[0, 0], 0.5 - found.image)
         if found.uncertainty is not None:
-            show_field(axes[0, 1], found.uncertainty, "uncertainty √(p (1 − p))")
+            show_field(axes[0, 1], found.uncertainty, "uncertainty √(p (1 − p))", limits=(0, 0.5))

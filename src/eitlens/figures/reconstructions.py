@@ -25,9 +25,10 @@ def draw(studio: Studio, path: Path) -> str:
     with picture(path, rows, COLUMNS, 2.2) as axes:
         panels = list(axes.flat)
         level = phantoms.level_set(studio.square, studio.phantom)
-        show_field(panels[0], (level < 0).double(), "truth")
+        show_field(panels[0], (level < 0).double(), "truth", bar=False)
         for panel, (name, image) in zip(panels[1:], images.items(), strict=False):
-            _panel(panel, image, level, titles.get(name, name))
+            missing = "no image kept" if Cell(name, 0.0) in studio.cells else "not trained yet"
+            _panel(panel, image, level, titles.get(name, name), missing)
         for panel in panels[len(images) + 1 :]:
             panel.set_axis_off()
     absent = [titles[name] for name, image in images.items() if image is None]
@@ -41,9 +42,9 @@ def _kept(studio: Studio, name: str) -> Tensor | None:
     return None if found is None or first not in found.index else found.images[found.index.index(first)]
 
 
-def _panel(panel: Axes, image: Tensor | None, level: Tensor, title: str) -> None:
+def _panel(panel: Axes, image: Tensor | None, level: Tensor, title: str, missing: str) -> None:
     if image is None:
-        say_missing(panel, title)
+        say_missing(panel, title, missing)
         return
     dice = float(hard_dice((image - 0.5)[None], (level < 0).to(torch.float32)[None]))
     show_field(panel, image, f"{title}, Dice {dice:.2f}", limits=(0, 1))

@@ -51,12 +51,16 @@ def show_field(
     """A nodal field on (-1, 1)², with a colour bar or without.
 
     Diverging colours are centred at zero; others go from `limits[0]` to `limits[1]`, or from least to largest.
+    Red and blue are alike in grey, so contours tell the sign there: solid above zero, dashed below.
     """
     values = field.detach().cpu().numpy().T
     limit = float(np.abs(values).max()) or 1.0
     low, high = (-limit, limit) if diverging else limits or (None, None)
     colours = DIVERGING if diverging else SEQUENTIAL
     image = axes.imshow(values, origin="lower", extent=(-1, 1, -1, 1), cmap=colours, vmin=low, vmax=high)
+    if diverging:
+        levels = [limit * k / 4 for k in (-3, -2, -1, 1, 2, 3)]
+        axes.contour(*_grid(field), values, levels=levels, colors="0.25", linewidths=0.4)
     axes.set_title(title)
     axes.set_xticks([-1, 0, 1])
     axes.set_yticks([-1, 0, 1])
@@ -66,9 +70,13 @@ def show_field(
 
 def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white") -> None:
     """The true outline of the inclusion on top of a field."""
-    nx, ny = level_set.shape
-    x, y = np.linspace(-1, 1, nx), np.linspace(-1, 1, ny)
-    axes.contour(x, y, level_set.detach().cpu().numpy().T, levels=[0.0], colors=[color], linewidths=0.9)
+    values = level_set.detach().cpu().numpy().T
+    axes.contour(*_grid(level_set), values, levels=[0.0], colors=[color], linewidths=0.9)
+
+
+def _grid(field: Float[Tensor, "nx ny"]) -> list[np.ndarray]:
+    """Coordinates of the nodes along x and y."""
+    return [np.linspace(-1, 1, size) for size in field.shape]
 
 
 def label_sizes(axes: Axes, sizes: Sequence[int]) -> None:

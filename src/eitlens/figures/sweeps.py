@@ -27,7 +27,7 @@ def draw(studio: Studio, path: Path) -> str:
         file = studio.weights / name / "sweep.json"
         points = read(file) if file.exists() else _computed(studio, name)
         if points:
-            sweep_figure(points, path)
+            sweep_figure(points, path, name)
             return f"{name}, {points[0].score.samples} samples a point"
     with picture(path, 1, 1) as axes:
         say_missing(axes[0, 0], "sweeps", "no trained network here")

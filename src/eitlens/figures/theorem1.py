@@ -80,15 +80,19 @@ def growing_count(square: Square, found: list[Study], path: Path) -> None:
     level, pairs = phantoms.level_set(square, typical.phantom), typical.pairs
     with picture(path, 2, 3) as axes:
         for panel, values, title in (
-            (axes[0, 0], auc, "AUC of Θ_L"),
-            (axes[0, 1], error, "relative L² error of I_L"),
+            (axes[0, 0], auc, "AUC of $\\Theta_L$"),
+            (axes[0, 1], error, "relative L² error of $I_L$"),
         ):
-            panel.plot(COUNTS, values.T, color="0.7")
-            panel.plot(COUNTS, np.median(values, 0), "ko-")
-            panel.set(title=f"{title} against L", xlabel="L")
-        axes[0, 2].semilogy(pairs.values.abs(), "k-")
-        axes[0, 2].axhline(pairs.floor, color="0.6", linestyle=":")
-        axes[0, 2].set(title="|λ_l| and the noise floor", xlabel="l")
+            lines = panel.plot(COUNTS, values.T, color="0.7")
+            lines[0].set_label(f"{len(found)} bodies")
+            panel.plot(COUNTS, np.median(values, 0), "ko-", markersize=4, label="median")
+            panel.set(title=title, xlabel="number of eigenpairs L")
+            panel.legend()
+        axes[0, 2].semilogy(pairs.values.abs(), "k-", label="|λ|")
+        axes[0, 2].axhline(pairs.floor, color="0.6", linestyle=":", label="noise floor")
+        axes[0, 2].set(title="eigenvalues", xlabel="index of the eigenvalue")
+        axes[0, 2].legend()
         for panel, count in zip(axes[1], (10, 30, 70), strict=True):
-            show_field(panel, index_function(picard_sum(square, pairs, count)), f"I_L, L = {count}")
+            index = index_function(picard_sum(square, pairs, count))
+            show_field(panel, index, f"$I_L$, L = {count}", limits=(0, 1))
             outline(panel, level)

@@ -35,23 +35,27 @@ def _channels(panel: Axes) -> None:
     for a, style in ((3, "-"), (5, "--")):
         for construction, label, shade in _LINES:
             errors = [error(a, count, 2000, construction) for count in CHANNELS]
-            panel.semilogy(CHANNELS, errors, color=shade, linestyle=style, label=f"{label}, a={a}")
-    panel.set(title="error against channels N", xlabel="N", ylim=(1e-9, 1e3))
-    panel.legend(fontsize=7)
+            panel.semilogy(
+                CHANNELS, errors, color=shade, linestyle=style, label=f"{label}, sin {a}x → sin {a + 1}x"
+            )
+    panel.set(
+        title="error against channels", xlabel="channels N", ylabel="relative L² error", ylim=(1e-11, 1e3)
+    )
+    panel.legend(fontsize=6, loc="lower left")
 
 
 def _mesh(panel: Axes) -> None:
-    panel.loglog(SIZES, [error(3, 20, m, "rank two") for m in SIZES], "ko-", label="N = 20, a = 3")
+    panel.loglog(SIZES, [error(3, 20, m, "rank two") for m in SIZES], "ko-", label="N = 20, sin 3x → sin 4x")
     panel.loglog(SIZES, 3 / np.square(SIZES), "k:", label="second order")
-    panel.set(title="error against mesh points M", xlabel="M")
+    panel.set(title="error against mesh points", xlabel="mesh points M")
     label_sizes(panel, SIZES)
     panel.legend(fontsize=7)
 
 
 def _spectra(panel: Axes) -> None:
     before, convolved, attended = (spectrum + 1e-17 for spectrum in spectra(3))
-    panel.semilogy(before, "k-", label="input sin 3x")
-    panel.semilogy(convolved, "s", color="0.6", label="convolution")
-    panel.semilogy(attended, "k^", label="attention")
-    panel.set(title="spectrum of the output", xlabel="frequency")
+    panel.semilogy(before, "-", color="0.0", label="input sin 3x")
+    panel.semilogy(convolved, "s", color="0.6", label="by convolution")
+    panel.semilogy(attended, "k^", label="by attention")
+    panel.set(title="spectrum of input and outputs", xlabel="frequency")
     panel.legend(fontsize=7)

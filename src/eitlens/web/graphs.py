@@ -5,7 +5,10 @@ and gives `phi` and `index`, both (n+1, n+1); a network takes (1, L, 4n) and giv
 can do with fewer currents finds nan in the place of those that were not measured.
 """
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,8 +110,7 @@ def _write(
 ) -> Graph:
     need_packages()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter speaks of its own deprecations
+    with torch.no_grad(), _quiet_exporter():
         module(sample)  # makes the constants that tracing must find ready
         torch.onnx.export(
             module,
@@ -127,6 +129,20 @@ def _write(
             f"{path.name}: onnxruntime differs from PyTorch by {error:.1e}: it cannot be exported"
         )
     return Graph(path.name, error)
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """The exporter speaks of its own deprecations, and of packages that nobody asked for."""
+    log = logging.getLogger("torch.onnx")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(before)
 
 
 def _difference(path: Path, sample: Tensor, expected: tuple[Tensor, ...]) -> float:

@@ -18,8 +18,9 @@ import { HINTS, Tools, named } from "./tools.js";
 
 const $ = (id) => document.getElementById(id);
 const FIRST = [
-  { kind: "ellipse", center: [0.32, 0.28], axes: [0.36, 0.2], angle: 0.6, sigma: 10 },
-  { kind: "ellipse", center: [-0.42, -0.36], axes: [0.2, 0.26], angle: 0.3, sigma: 10 },
+  { kind: "ellipse", center: [0.4, 0.42], axes: [0.34, 0.2], angle: 0.6, sigma: 10 },
+  { kind: "ellipse", center: [-0.45, -0.4], axes: [0.2, 0.28], angle: 0.3, sigma: 10 },
+  { kind: "ellipse", center: [-0.42, 0.45], axes: [0.26, 0.18], angle: 2.6, sigma: 10 },
 ];
 
 const store = new Store({ shapes: FIRST.map(named), selected: null, tool: "ellipse", sigma: 10, currents: 3, tau: 0, seed: 1, models: [], phi: 0, file: null });
@@ -42,6 +43,7 @@ function question(state, quick = false) {
 const ask = (asked, signal) => (asked.file ? engine.upload(asked.file, asked.models, signal) : engine.image(asked, signal));
 
 function refresh(quick) {
+  if (!live) return undefined; // the engine is still on its way: it begins with what is there when it comes
   const { file, models, shapes } = store.state;
   if (!file && !shapes.length) return empty();
   document.querySelectorAll(".result").forEach((card) => card.classList.add("busy"));
@@ -55,23 +57,29 @@ function empty() {
   $("status").textContent = "The body is empty: draw something in it.";
   board.ribbon(null);
   [$("phi"), $("uncertainty")].forEach(clear);
-  $("curves").replaceChildren();
+  ["curves", "curve-note", "phi-tabs", "solver"].forEach((id) => $(id).replaceChildren());
 }
 
 function show(error, answer, asked) {
   if (error) {
-    if (!error.retryAfter) document.querySelectorAll(".result").forEach((card) => card.classList.remove("busy"));
+    if (!error.retryAfter) giveUp(asked);
     return tell(error.message);
   }
   if (!breaking) tell();
   latest = { answer, asked, shapes: asked.file ? [] : store.state.shapes };
   render($("results"), answer, latest.shapes);
   chart($("curves"), answer.data, answer.clean);
-  $("curve-note").textContent = answer.data.map((_, l) => `cos ${l ? l + 1 : ""}θ`).join(", ");
+  $("curve-note").replaceChildren(...answer.data.map((_, l) => Object.assign(document.createElement("span"), { className: `l${l + 1}`, textContent: `cos ${l ? l + 1 : ""}θ` })));
   $("solver").textContent = answer.solver ? `${answer.solver} solver, ${(1000 * answer.seconds.forward).toFixed(0)} ms` : `${asked.file?.name ?? ""}`;
   showFields();
   if (!asked.quick) announce(answer);
   return undefined;
+}
+
+/** No answer will come: what is shown stays, and a file that cannot be read is forgotten. */
+function giveUp(asked) {
+  document.querySelectorAll(".result").forEach((card) => card.classList.remove("busy"));
+  if (asked.file) store.set({ file: latest?.asked.file ?? null }, { silent: true });
 }
 
 function showFields() {
@@ -106,6 +114,7 @@ store.subscribe((state, before, how) => {
   if (state.shapes !== before.shapes || state.selected !== before.selected) board.render(state);
   if (state.tool !== before.tool) showTool(state.tool);
   if (state.phi !== before.phi) showFields();
+  if (state.shapes !== before.shapes || state.file !== before.file) $("verdict").textContent = "";
   showControls(state);
   const keys = ["shapes", "currents", "tau", "seed", "models", "file"];
   if (keys.some((key) => state[key] !== before[key]) && !how.silent) refresh(Boolean(how.live));
@@ -122,6 +131,8 @@ function showControls(state) {
   $("undo").disabled = !store.canUndo;
   $("redo").disabled = !store.canRedo;
   $("delete").disabled = !state.selected;
+  $("back").hidden = !state.file;
+  board.root.classList.toggle("aside", Boolean(state.file));
   $("sigma").value = Math.log10(state.sigma);
   $("sigma-value").textContent = short(state.sigma);
   $("sigma").setAttribute("aria-valuetext", short(state.sigma));
@@ -142,7 +153,7 @@ const actions = {
 function setUpControls() {
   document.querySelectorAll("[data-tool]").forEach((button) => button.addEventListener("click", () => actions.tool(button.dataset.tool)));
   document.querySelectorAll('[name="currents"]').forEach((radio) => radio.addEventListener("change", () => actions.currents(Number(radio.value))));
-  const buttons = { undo: () => store.undo(), redo: () => store.redo(), delete: () => store.selected && store.remove(store.state.selected), clear: () => store.draw([], null), again: actions.again, random: actions.random, "help-button": actions.help, save, picture: savePicture, open: () => $("file").click(), break: breakIt };
+  const buttons = { undo: () => store.undo(), redo: () => store.redo(), delete: () => store.selected && store.remove(store.state.selected), clear: () => store.draw([], null), again: actions.again, random: actions.random, "help-button": actions.help, save, picture: savePicture, open: () => $("file").click(), back: () => store.set({ file: null }), break: breakIt };
   for (const [id, action] of Object.entries(buttons)) $(id).addEventListener("click", action);
   const slide = (id, change) => {
     $(id).addEventListener("input", () => change(Number($(id).value), true));
@@ -183,6 +194,7 @@ function showModels(models) {
 
 async function breakIt() {
   if (breaking) return breaking.abort();
+  if (!live) return undefined;
   if (store.state.file || !store.state.shapes.length) return tell("Draw something first: without a truth nothing can be lost.");
   breaking = new AbortController();
   $("break").textContent = "Stop";
@@ -197,6 +209,7 @@ async function breakIt() {
   $("verdict").textContent = verdict(found);
   breaking = null;
   $("break").textContent = "Add noise until it breaks";
+  if (latest) announce(latest.answer);
   return undefined;
 }
 
@@ -228,7 +241,11 @@ listen(store, tools, actions);
 board.render(store.state);
 showControls(store.state);
 showTool("ellipse");
-engine = await start();
+$("status").textContent = "Loading …";
+engine = await start().catch((error) => {
+  tell(`The page cannot start: ${error.message}`);
+  throw error;
+});
 live = new Live(ask, show);
 const names = engine.settings.models.map((model) => model.name);
 if (!names.length) tell("No trained network is installed: the page shows the classical image only.");
