@@ -55,7 +55,7 @@ def cost(options: argparse.Namespace) -> None:
 
 def one_disk(options: argparse.Namespace) -> None:
     """The posterior of one disk's centre against quadrature; minutes on a CPU."""
-    settings = Settings(islands=8, levels=6, warmup=80, least=4000, most=4000)
+    settings = Settings(islands=32, levels=5, warmup=40, least=400, most=400)
     runs.write("disk.json", against_quadrature(4, _settings(settings, options)))
 
 

@@ -22,9 +22,9 @@ from limit.measurements import Cell, measured, prior, recipe
 from limit.scores import best
 
 RESULTS = Path(__file__).parents[2] / "results" / "information_limit"
-TABLE = Settings(islands=4, levels=28, warmup=200, least=300, most=1500)
-COST = Settings(islands=4, levels=28, warmup=200, least=200, most=6000)
-CALIBRATION = Settings(islands=2, levels=20, warmup=120, least=400, most=400)
+TABLE = Settings(islands=4, levels=28, warmup=160, least=300, most=1500)
+COST = Settings(islands=4, levels=28, warmup=120, least=200, most=6000)
+CALIBRATION = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
 _KEPT_SAMPLES = 32
 
 

@@ -36,13 +36,13 @@ class Diagnostics:
     rhat: Float64[Tensor, "measurements"]
     ess: Float64[Tensor, "measurements"]
     acceptance: Float64[Tensor, "measurements"]
-    """Of the Langevin steps at the last level."""
+    """Of the slides at the last level."""
     trips: Tensor
-    """[measurement, island]: how many places have come from the prior to the last level."""
+    """[measurement, island]: how many places have come from the top to the last level after the warm-up."""
     barrier: Float64[Tensor, "measurements"]
     """Sum of the shares of exchanges refused: there should be about twice as many levels."""
     arrived: Tensor
-    """Whether warm-up was over and every island saw a place come from the prior: if not, believe nothing."""
+    """Whether the warm-up was over and every island saw a place come from the top: if not, believe nothing."""
     sweeps: int
     seconds: float
 

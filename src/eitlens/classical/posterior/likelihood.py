@@ -32,12 +32,10 @@ Predicted = Float64[Tensor, "measurements particles currents boundary"]
 
 
 class Local(NamedTuple):
-    """The log likelihood and what a move needs of it: slope in d, and the metric diag(weight) - w wᵀ / Σ w."""
+    """The log likelihood and its slope in d."""
 
     value: Float64[Tensor, "measurements particles"]
     slope: Predicted
-    precision: Predicted
-    weight: Predicted
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Likelihood:
         return -0.5 * (each.sum(-1) + w.sum(-1).log()).sum(-1)
 
     def local(self, predicted: Predicted, level: Level) -> Local:
-        """The value with its derivative in d and the Fisher information of d, mean and variance both."""
+        """The value with its derivative in d."""
         v = self._variance(predicted, level)
         w = 1 / v
         residual = self._residual(predicted, w)
@@ -76,7 +74,11 @@ class Likelihood:
         value = -0.5 * ((scaled + v.log()).sum(-1) + total[..., 0].log()).sum(-1)
         d_variance = 2 * self._per_measurement(self.tau).square() * predicted
         slope = w * residual + 0.5 * w * (scaled - 1 + w / total) * d_variance
-        return Local(value, slope, w, w + 0.5 * (w * d_variance).square())
+        return Local(value, slope)
+
+    def weight(self, level: Level) -> Float64[Tensor, "measurements currents boundary"]:
+        """1/v with the measurement in place of d: how well each node is known, the same for all particles."""
+        return 1 / self._variance(self.measured[:, None], level)[:, 0]
 
     def misfit(self, predicted: Predicted) -> Float64[Tensor, "measurements particles"]:
         """χ² a node: Σ w (r - m)² / (L (N - 1)), about 1 where the data are explained to their noise."""

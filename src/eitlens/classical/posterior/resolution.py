@@ -14,7 +14,8 @@ from torch import Tensor
 from eitlens.domain import Domain
 from eitlens.phantom import Ellipse
 
-_SEEN, _STEP, _FEWEST, _MOST = 32, 16, 32, 112
+_SEEN, _STEP, _FEWEST = 32, 16, 32
+MOST_NODES = 112
 _WALL = 0.85
 _AT_ONCE = 4096
 
@@ -33,7 +34,7 @@ def _counts(domain: Domain, rows: Tensor, tolerance: float) -> Int64[Tensor, "ba
     focus = 2 * (speed.amin(-1) / speed.amax(-1)).amin(-1)
     reach = torch.minimum(torch.minimum(wall, focus), _reach_to_others(curve.point, speed))
     count = math.log(1 / tolerance) / reach.clamp(min=1e-3)
-    return (_STEP * torch.ceil(count / _STEP)).clamp(_FEWEST, _MOST).to(torch.int64)
+    return (_STEP * torch.ceil(count / _STEP)).clamp(_FEWEST, MOST_NODES).to(torch.int64)
 
 
 def _reach_to_others(

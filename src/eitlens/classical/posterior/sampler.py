@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -12,8 +13,9 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.classical.posterior import tempering
 from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics, agreement, functions
+from eitlens.classical.posterior.guided import Guide
 from eitlens.classical.posterior.images import Images, images
-from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
+from eitlens.classical.posterior.likelihood import FLOOR, Level, Likelihood
 from eitlens.classical.posterior.target import Target
 from eitlens.classical.posterior.tempering import Ladder
 from eitlens.domain import Domain, check_boundary_values
@@ -25,11 +27,14 @@ from eitlens.phantom import EllipseSampler
 Progress = Callable[[float, str], None]
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-# How fast the step sizes learn in the warm-up, at whose 1/8, 1/4, 1/2 and end the levels are spaced anew.
+# How fast the step sizes learn in the warm-up. In its first half the ladder is let down, at some eighths of the second
+# the levels are spaced anew, and for three quarters levels take over places from above.
 _LEARNING = 0.2
-_RESPACED = (8, 4, 2, 1)
+_RESPACED = (5, 6, 7, 8)
+_SETTLED = 0.75
 _CHECKED_EVERY = 20
-_MOST_SAMPLES = 2000
+_MOST_SAMPLES = 20_000
+_MOST_IN_AN_IMAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Settings:
     """Independent ladders a measurement: they must agree."""
     levels: int = 28
     """Levels of noise from the prior to the posterior: about twice `Diagnostics.barrier`."""
-    warmup: int = 160
+    warmup: int = 120
     """Sweeps before the levels and step sizes are fixed."""
     least: int = 100
     """Sweeps after it before the islands are compared …"""
@@ -51,7 +56,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"islands": 2, "levels": 3, "warmup": 0, "least": 1}.items():
+        for name, least in {"islands": 2, "levels": 3, "warmup": 2, "least": 1}.items():
             if getattr(self, name) < least:
                 raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
         if self.most < self.least:
@@ -72,7 +77,9 @@ class PosteriorResult:
 
     def images(self, k: int = 0) -> Images:
         """The best images of measurement k for each loss."""
-        return images(self.domain, self.rows[k], self.weight[k], self.prior.inside, self.prior.outside)
+        stride = -(-self.rows.shape[1] // _MOST_IN_AN_IMAGE)
+        rows, weight = self.rows[k, ::stride], self.weight[k, ::stride]
+        return images(self.domain, rows, weight / weight.sum(), self.prior.inside, self.prior.outside)
 
     def picked(self, k: int, count: int, seed: int = 0) -> Float64[Tensor, "count ellipses 5"]:
         """Some samples of measurement k, drawn by their weights."""
@@ -90,6 +97,7 @@ def sample(
     settings: Settings | None = None,
     progress: Progress | None = None,
     seconds: float | None = None,
+    guide: Guide | None = None,
 ) -> PosteriorResult:
     """Sample p(ellipses | f - f0) for one measurement (L, N) or a batch (B, L, N), where the currents are.
 
@@ -102,25 +110,39 @@ def sample(
         settings: how hard to try.
         progress: told the part done, 0 to 1, and what is being done.
         seconds: stop near this time with what there is; `diagnostics.converged` then says what it is worth.
+        guide: proposes phantoms (see `guided`), for data like those it was trained on; the limit is the same.
     """
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     target = _target(difference, domain, currents, tau, prior, settings.floor)
     generator = torch.Generator(target.likelihood.measured.device).manual_seed(settings.seed)
     report = progress or (lambda part, text: None)
-    with _one_thread():
-        return _run(target, settings, generator, clock, report)
+    with _threads() as pool:
+        return _run(replace(target, pool=pool), settings, guide, generator, clock, report)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """On a CPU the operations are many and small: shared among threads they took ten times as long."""
-    before = torch.get_num_threads()
+def _threads() -> Iterator[Executor | None]:
+    """As many threads as torch has, but each with phantoms of its own.
+
+    The operations are many and small: one after the other shared among threads they took ten times as long.
+    """
+    count = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        if count == 1:
+            yield None
+        else:
+            # OpenMP counts threads for each thread that uses it.
+            with ThreadPoolExecutor(count, initializer=_alone) as pool:
+                yield pool
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(count)
+
+
+def _alone() -> None:
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
 
 
 @dataclass(frozen=True)
@@ -176,29 +198,47 @@ class _Trace:
         self.rates.append(ladder.chains.accepted.reshape(ladder.shape[:2])[:, -1])
 
     def kept(self, values: list[Tensor], warmup: int) -> Float64[Tensor, "measurements islands draws *value"]:
-        """The second half of all sweeps, without those of the warm-up."""
-        first = max(warmup, len(values) // 2)
+        """The last three quarters of all sweeps, without those of the warm-up."""
+        first = max(warmup, len(values) // 4)
         return torch.stack(values[min(first, len(values) - 1) :], 2)
 
 
 def _run(
-    target: Target, settings: Settings, generator: torch.Generator, clock: _Clock, report: Progress
+    target: Target,
+    settings: Settings,
+    guide: Guide | None,
+    generator: torch.Generator,
+    clock: _Clock,
+    report: Progress,
 ) -> PosteriorResult:
     """Warm up, then go on until the islands agree, or time or patience is over."""
     likelihood, trace = target.likelihood, _Trace()
     everywhere = replace(target, likelihood=likelihood.repeated(settings.levels))
-    ladder = tempering.start(everywhere, likelihood.last, settings.levels, settings.islands, settings.seed)
+    counts = settings.levels, settings.islands, settings.seed
+    ladder = tempering.start(everywhere, likelihood.last, *counts, guide)
     for turn in range(1, settings.warmup + settings.most + 1):
-        warm = turn > settings.warmup
-        ladder = tempering.sweep(everywhere, ladder, 0.0 if warm else _LEARNING, generator)
+        if turn <= settings.warmup:
+            ladder = _prepared(everywhere, ladder, likelihood.last, turn, settings.warmup, generator)
+        learning = _LEARNING if turn <= settings.warmup else 0.0
+        ladder = tempering.sweep(everywhere, ladder, learning, generator)
         trace.record(target, ladder)
-        if turn in {settings.warmup // part for part in _RESPACED}:
-            ladder = tempering.respaced(everywhere, ladder)
         enough = turn >= settings.warmup + settings.least and turn % _CHECKED_EVERY == 0
         done = _progress(trace, settings, turn, report)
         if not clock.on() or (enough and done):
             break
     return _result(target, trace, ladder, settings.warmup, clock.spent())
+
+
+def _prepared(
+    target: Target, ladder: Ladder, last: Level, turn: int, warmup: int, generator: torch.Generator
+) -> Ladder:
+    """What happens to the ladder before a sweep of the warm-up."""
+    down = warmup // 2
+    if turn <= down:
+        ladder = tempering.let_down(target, ladder, last, turn / down)
+    if turn in {warmup * part // 8 for part in _RESPACED}:
+        ladder = tempering.respaced(target, ladder)
+    return tempering.settled(target, ladder, generator) if turn <= _SETTLED * warmup else ladder
 
 
 def _progress(trace: _Trace, settings: Settings, turn: int, report: Progress) -> bool:

@@ -21,13 +21,15 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from eitlens.classical.posterior.moves import Chains, jump, langevin
+from eitlens.classical.posterior.guided import Guide, Guided
+from eitlens.classical.posterior.moves import Chains, jump, shakes, slide
 from eitlens.classical.posterior.target import Particles, Target
 
 Array = npt.NDArray[np.float64]
 _TOP, _SECOND = 30.0, 3.0
 _RAREST = 0.02
 _ROUNDS = 16
+_SHARED = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Ladder:
 
     chains: Chains
     level: Float64[Tensor, "measurements levels"]
+    crown: tuple[float, ...]
+    """The highest levels, which stay."""
+    guide: Guide | None
     fresh: Bool[Tensor, "measurements levels islands"]
     """Whether a place has come from the top since it last was at the bottom."""
     trips: Int64[Tensor, "measurements islands"]
@@ -55,26 +60,77 @@ class Ladder:
 
 
 def start(
-    target: Target, last: Float64[Tensor, "measurements"], levels: int, islands: int, seed: int
+    target: Target,
+    last: Float64[Tensor, "measurements"],
+    levels: int,
+    islands: int,
+    seed: int,
+    guide: Guide | None = None,
 ) -> Ladder:
-    """Draws of the prior at every level, the levels in equal ratios down to the last."""
-    count = len(last)
-    z = target.coordinates.draw(count * levels * islands, seed, last.device)
-    part = torch.linspace(0, 1, levels - 1, dtype=torch.float64, device=last.device)
-    below = torch.exp((1 - part) * np.log(_SECOND) + part * last.log()[:, None])
-    level = torch.cat([torch.full_like(below[:, :1], _TOP), below], 1)
+    """Draws of the prior at every level, the ladder not yet let down; a guide lets it begin further down."""
+    count, device = len(last), last.device
+    z = target.coordinates.draw(count * levels * islands, seed, device)
+    crown = (_TOP, _SECOND) if guide is None else (guide.flattest,)
+    level = _spaced(last, levels, crown, 0.0)
     chains = Chains.start(target, z.reshape(count * levels, islands, -1), level.flatten())
-    fresh = torch.zeros(count, levels, islands, dtype=torch.bool, device=last.device)
+    fresh = torch.zeros(count, levels, islands, dtype=torch.bool, device=device)
     refused = level.new_zeros(count, levels - 1)
-    return Ladder(chains, level, fresh, fresh[:, 0].long(), refused, refused[0])
+    return Ladder(chains, level, crown, guide, fresh, fresh[:, 0].long(), refused, refused[0])
+
+
+def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements"], part: float) -> Ladder:
+    """The levels in equal ratios down to a part of the way to the last."""
+    level = _spaced(last, ladder.shape[1], ladder.crown, part)
+    zero = torch.zeros_like(ladder.refused)
+    chains = ladder.chains.at(target, level.flatten())
+    return replace(ladder, chains=chains, level=level, refused=zero, tried=zero[0])
+
+
+def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
+    """Each level takes a copy of a place on the same or a higher level, at random by its likelihood there.
+
+    Draws of the prior are no place to be at the last level, and single exchanges replace them one by one. This is no
+    Markov chain with the right limit: it is over long before anything counts.
+    """
+    score = _table(target, ladder).permute(0, 3, 2, 1)
+    noise = torch.rand(score.shape, generator=generator, dtype=score.dtype, device=score.device)
+    place = torch.arange(ladder.shape[1], device=score.device)
+    below = place > place[:, None, None]
+    # The largest of log p + Gumbel noise is a draw by p.
+    origin = (score - (-noise.log()).log()).masked_fill(below, -torch.inf).argmax(-1)
+    # Copies do not count as having come from the top.
+    forgotten = replace(ladder, fresh=torch.zeros_like(ladder.fresh), trips=torch.zeros_like(ladder.trips))
+    return _placed(target, forgotten, origin)
+
+
+def _spaced(
+    last: Float64[Tensor, "measurements"], levels: int, crown: tuple[float, ...], part: float
+) -> Float64[Tensor, "measurements levels"]:
+    """The crown, and below it equal ratios down to a part of the way from it to the last."""
+    highest = np.log(crown[-1])
+    lowest = (1 - part) * highest + part * last.log()[:, None]
+    share = torch.linspace(0, 1, levels - len(crown) + 1, dtype=last.dtype, device=last.device)
+    below = torch.exp((1 - share) * highest + share * lowest)
+    return torch.cat([last.new_tensor(crown[:-1]).expand(len(last), -1), below], 1)
 
 
 def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Generator) -> Ladder:
-    """A jump and a Langevin step at every level, then the exchanges."""
+    """Jumps and a slide at every level, then the exchanges."""
     level = ladder.level.flatten()
-    chains = jump(target, ladder.chains, level, generator)
-    chains = langevin(target, chains, level, generator, learning)
+    proposers = shakes(level)
+    if ladder.guide is not None:
+        proposers.append(Guided.read(ladder.guide, target.likelihood, level).propose)
+    chains = jump(target, ladder.chains, level, generator, proposers)
+    chains = slide(target, chains, level, generator, learning)
+    if learning > 0:
+        chains = replace(chains, step=_smoothed(_by_level(ladder, chains.step)).flatten())
     return _exchange(target, replace(ladder, chains=chains), generator)
+
+
+def _smoothed(step: Float64[Tensor, "measurements levels"]) -> Float64[Tensor, "measurements levels"]:
+    """Neighbours learn from each other: few chances a level are too noisy to learn from alone."""
+    log = torch.nn.functional.pad(step.log()[:, None], (1, 1), mode="replicate")[:, 0]
+    return torch.exp(log[:, 1:-1] + _SHARED * (log[:, 2:] - 2 * log[:, 1:-1] + log[:, :-2]))
 
 
 def respaced(target: Target, ladder: Ladder) -> Ladder:
@@ -117,11 +173,14 @@ def _exchange(target: Target, ladder: Ladder, generator: torch.Generator) -> Lad
         origin = torch.where(yes, origin[:, partner], origin)
         refused[:, first] += (1 - ratio[:, first].clamp(max=0).exp()).mean(-1)
         tried[first] += 1
-    chains = ladder.chains
-    parts = (_taken(ladder, part, origin) for part in chains.particles)
-    chains = replace(chains, particles=Particles(*parts)).at(target, ladder.level.flatten())
-    moved = replace(ladder, chains=chains, refused=refused, tried=tried)
-    return _counted(moved, torch.gather(ladder.fresh, 1, origin))
+    return _counted(_placed(target, replace(ladder, refused=refused, tried=tried), origin))
+
+
+def _placed(target: Target, ladder: Ladder, origin: Int64[Tensor, "measurements levels islands"]) -> Ladder:
+    """Every level with the place that was at the level `origin`."""
+    particles = Particles(*(_taken(ladder, part, origin) for part in ladder.chains.particles))
+    chains = replace(ladder.chains, particles=particles).at(target, ladder.level.flatten())
+    return replace(ladder, chains=chains, fresh=torch.gather(ladder.fresh, 1, origin))
 
 
 def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements places islands levels"]:
@@ -146,7 +205,8 @@ def _partners(place: Int64[Tensor, "levels"], turn: int) -> Int64[Tensor, "level
     return torch.where((partner >= 0) & (partner < len(place)), partner, place)
 
 
-def _counted(ladder: Ladder, fresh: Bool[Tensor, "measurements levels islands"]) -> Ladder:
+def _counted(ladder: Ladder) -> Ladder:
+    fresh = ladder.fresh.clone()
     fresh[:, 0] = True
     trips = ladder.trips + fresh[:, -1]
     fresh[:, -1] = False

@@ -1,0 +1,142 @@
+"""The guide of the posterior: training, and how often its proposals would be accepted.
+
+    PYTHONPATH=src python3 benchmarks/guide.py train --out out/guide
+    PYTHONPATH=src python3 benchmarks/guide.py judge --out out/guide
+
+Trained on phantoms of `paper-disjoint` with another seed than the data sets', and judged on its first test phantoms:
+the share of independent proposals q(u | y, s) that Metropolis and Hastings would accept in equilibrium at each level
+s, and the effective size of importance sampling. Both are written to judged.json beside the weights.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
+from eitlens.classical.posterior.ordered import from_numbers, in_order
+from eitlens.classical.posterior.target import Target
+from eitlens.data import Noise, pick_device
+from eitlens.data.presets import preset
+from eitlens.data.simulate import Simulator
+from eitlens.domain import Square
+from eitlens.evaluate.score import SEED
+from eitlens.forward.currents import project
+from eitlens.models import guide as guides
+from eitlens.models.guide import GuideConfig
+from eitlens.phantom import EllipseSampler
+from eitlens.train.guide import Bank, Recipe, train_guide
+
+PRIOR = EllipseSampler(seed=0, disjoint=True)
+DATA = preset("paper-disjoint")
+LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.005)
+TOY = GuideConfig(width=32, layers=1, heads=2, hidden=64, modes=16)
+
+
+def main() -> None:
+    """Train or judge."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("mode", choices=("train", "judge"))
+    parser.add_argument("--phantoms", type=int, default=Recipe.phantoms)
+    parser.add_argument("--steps", type=int, default=Recipe.steps)
+    parser.add_argument("--batch", type=int, default=Recipe.batch)
+    parser.add_argument("--lr", type=float, default=Recipe.lr)
+    parser.add_argument("--measurements", type=int, default=48)
+    parser.add_argument("--draws", type=int, default=2048)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path, default=Path("out/guide"))
+    parser.add_argument("--toy", action="store_true", help="a tiny network, to try the script")
+    given = parser.parse_args()
+    device = pick_device(given.device)
+    torch.set_float32_matmul_precision("high")
+    if given.mode == "train":
+        config = TOY if given.toy else GuideConfig()
+        train(
+            config,
+            Recipe(given.phantoms, steps=given.steps, batch=given.batch, lr=given.lr),
+            given.out,
+            device,
+        )
+    else:
+        judge(given.out, given.measurements, given.draws, device)
+
+
+def train(config: GuideConfig, recipe: Recipe, out: Path, device: torch.device) -> None:
+    """Simulate, train, write the weights and log.jsonl."""
+    began, domain = time.monotonic(), Square(DATA.n)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def told(step: int, loss: float, held: float) -> None:
+        row = {"step": step, "loss": loss, "held_out": held, "seconds": round(time.monotonic() - began, 1)}
+        print(row, flush=True)
+        with (out / "log.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def simulated(count: int) -> None:
+        print(f"{count} phantoms, {time.monotonic() - began:.0f} s", flush=True)
+
+    at_once = 50_000 if device.type == "cuda" else 500
+    bank = Bank.simulate(domain, DATA.currents.build(domain, device), PRIOR, recipe, simulated, at_once)
+    guides.save(train_guide(config, bank, recipe, told), out)
+
+
+@torch.no_grad()
+def judge(out: Path, measurements: int, draws: int, device: torch.device) -> None:
+    """Acceptance and effective size on test phantoms, by currents, noise and level."""
+    guide, domain = guides.load(out, device), Square(DATA.n)
+    first = DATA.ranges["test"][0]
+    samples = Simulator.build(DATA, device)(torch.arange(first, first + measurements))
+    rows = []
+    for tau in (0.05, 0.2, 0.01):
+        noisy = project(Noise((tau,)).apply(samples.difference, SEED, 0, samples.index).double())
+        for count in (1, 3):
+            given = DATA.currents.build(domain, device)[:count]
+            taus = noisy.new_full((measurements,), tau)
+            target = Target.build(domain, given, PRIOR, Likelihood(noisy[:, :count], taus), 0.01 * tau)
+            for level in (*LEVELS, FLOOR * tau):
+                ratio = weights(guide, target, noisy, level, draws)
+                rows.append({"tau": tau, "currents": count, "level": level} | summary(ratio))
+                print(rows[-1], flush=True)
+    (out / "judged.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def weights(guide: guides.Guide, target: Target, noisy: Tensor, level: float, draws: int) -> Tensor:
+    """The log of posterior over proposal, up to a constant, of `draws` proposals for each measurement."""
+    likelihood, count = target.likelihood, target.likelihood.measured.shape[1]
+    many = len(noisy) * draws
+    levels = noisy.new_full((len(noisy),), level)
+    reading = guide.read(noisy[:, :count], likelihood.tau, levels).repeat_interleave(draws, 0)
+    blank = torch.zeros(many, guide.config.numbers, device=noisy.device)
+    generator = torch.Generator(noisy.device).manual_seed(0)
+    numbers, density = guide.complete(reading, blank, torch.zeros_like(blank[:, 0]).long(), generator)
+    z = from_numbers(numbers.double())
+    good = torch.nonzero(target.coordinates.allowed(z) & in_order(target.domain, target.coordinates, z))[:, 0]
+    owner = good // draws
+    own = Likelihood(likelihood.measured[owner], likelihood.tau[owner])
+    value = noisy.new_full((many,), -torch.inf)
+    if len(good):
+        value[good] = own.value(target.data(z[good])[:, None], levels[owner])[:, 0]
+    return torch.unflatten(value - density.double().sum(-1), 0, (-1, draws))
+
+
+def summary(ratio: Tensor, compared: int = 512) -> dict[str, float]:
+    """Medians over the measurements."""
+    weight = torch.softmax(ratio, -1).nan_to_num()
+    effective = 1 / weight.square().sum(-1).clamp(min=1e-300)
+    few, own = ratio[:, :compared], weight[:, :compared]
+    accepted = torch.exp((few[:, None, :] - few[:, :, None]).clamp(max=0)).nan_to_num()
+    rate = (own[:, :, None] * accepted).mean(-1).sum(-1) / own.sum(-1).clamp(min=1e-300)
+    return {
+        "accepted": float(rate.median()),
+        "effective": float(effective.median()),
+        "possible": float(torch.isfinite(ratio).double().mean()),
+    }
+
+
+if __name__ == "__main__":
+    main()

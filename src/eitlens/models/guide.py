@@ -1,0 +1,233 @@
+"""A density of ellipses given boundary data, learned: it proposes, and an exact sampler decides.
+
+An ellipse is five numbers, each uniform in [0, 1) under the prior, so k ellipses, put in an order, are 5k numbers
+u_1 … u_5k. Their density given the data y at noise (τ, s) is a product
+
+    q(u | y) = Π_t q(u_t | u_1 … u_{t-1}, y),
+
+each factor piecewise constant on equal bins, from a transformer that sees the data as a few tokens and then the
+numbers before its own. So the density is exact, and the last ellipses can be drawn anew given the first.
+
+The data are read in the principal components of each current: coefficient c_m, of variance λ_m among phantoms, with
+noise ν_m, becomes c_m / √(λ_m + ν_m), beside λ_m / (λ_m + ν_m), how much of it is signal. Both are zero for a
+current that is not measured.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.errors import InputError
+from eitlens.models import shards
+
+PER_ELLIPSE = 5
+Numbers = Float[Tensor, "n numbers"]
+Reading = Float[Tensor, "n inputs"]
+
+
+@dataclass(frozen=True)
+class GuideConfig:
+    """Configuration of a guide.
+
+    Attributes:
+        ellipses: how many there are.
+        currents, boundary: most currents, and nodes of each.
+        modes: principal components of each current.
+        width, layers, heads: of the transformer.
+        tokens: tokens that stand for the data, from a perceptron of `hidden` units.
+        bins: pieces of [0, 1) on which a factor is constant.
+        waves: octaves of sines by which a number is shown to the transformer.
+        flattest: the largest level s it was trained for.
+    """
+
+    ellipses: int = 4
+    currents: int = 3
+    boundary: int = 800
+    modes: int = 128
+    width: int = 256
+    layers: int = 6
+    heads: int = 8
+    tokens: int = 4
+    hidden: int = 768
+    bins: int = 256
+    waves: int = 10
+    flattest: float = 0.5
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it draws."""
+        return PER_ELLIPSE * self.ellipses
+
+
+class Guide(nn.Module):
+    """q(u | y), drawn from and evaluated; see the module."""
+
+    octaves: Tensor
+
+    def __init__(self, config: GuideConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.components = _Components(config)
+        inputs = 2 * config.currents * config.modes + 2
+        self.data = nn.Sequential(
+            nn.Linear(inputs, config.hidden),
+            nn.GELU(),
+            nn.Linear(config.hidden, config.hidden),
+            nn.GELU(),
+            nn.Linear(config.hidden, config.tokens * config.width),
+        )
+        self.number = nn.Linear(2 * config.waves + 1, config.width)
+        self.place = nn.Parameter(0.02 * torch.randn(config.tokens + config.numbers, config.width))
+        self.blocks = nn.ModuleList([_Block(config) for _ in range(config.layers)])
+        self.norm = nn.LayerNorm(config.width)
+        self.heads = nn.Parameter(torch.zeros(PER_ELLIPSE, config.width, config.bins))
+        octaves = 2 * math.pi * 2.0 ** torch.arange(config.waves)
+        self.register_buffer("octaves", octaves, persistent=False)
+
+    @property
+    def flattest(self) -> float:
+        """The largest level s it knows."""
+        return self.config.flattest
+
+    def read(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor | None = None) -> Reading:
+        """What the network sees of f - f0 (n, currents, boundary): of all of them, or of the first `count`."""
+        given = measured.shape[1]
+        whole = fn.pad(measured.float(), (0, 0, 0, self.config.currents - given))
+        count = torch.full_like(tau, given) if count is None else count
+        seen = self.components(whole, tau.float(), level.float(), count)
+        return torch.cat([seen, torch.stack([tau.log(), level.log()], -1).to(seen) / 3], -1)
+
+    def log_density(self, reading: Reading, numbers: Numbers) -> Numbers:
+        """The log of each factor."""
+        seen = self._shown(numbers[:, :-1])
+        x = torch.cat([self._tokens(reading), seen.to(reading)], 1) + self.place[:-1]
+        for block in self.blocks:
+            x = block(x)
+        hidden = self.norm(x[:, self.config.tokens - 1 :]).unflatten(1, (-1, PER_ELLIPSE))
+        logits = torch.einsum("nepw,pwb->nepb", hidden, self.heads.to(hidden.dtype)).flatten(1, 2)
+        return self._picked(torch.log_softmax(logits.float(), -1), self._bin(numbers))
+
+    @torch.no_grad()
+    def complete(
+        self, reading: Reading, numbers: Numbers, kept: Int[Tensor, "n"], generator: torch.Generator
+    ) -> tuple[Numbers, Numbers]:
+        """Keep the first `kept` numbers of each row and draw the others; with the log of each factor."""
+        x = self._tokens(reading) + self.place[: self.config.tokens]
+        past: list[list[Tensor]] = [[] for _ in self.blocks]
+        drawn, density = numbers.clone(), torch.zeros_like(numbers)
+        for t in range(self.config.numbers):
+            for block, cache in zip(self.blocks, past, strict=True):
+                x = block(x, cache)
+            factor = torch.log_softmax((self.norm(x[:, -1]) @ self.heads[t % PER_ELLIPSE]).float(), -1)
+            fresh = self._draw(factor, generator).to(numbers)
+            drawn[:, t] = torch.where(t < kept, numbers[:, t], fresh)
+            density[:, t] = self._picked(factor, self._bin(drawn[:, t]))
+            x = (self._shown(drawn[:, t]) + self.place[self.config.tokens + t])[:, None]
+        return drawn, density
+
+    def _tokens(self, reading: Reading) -> Tensor:
+        return torch.unflatten(self.data(reading), -1, (self.config.tokens, self.config.width))
+
+    def _shown(self, numbers: Tensor) -> Tensor:
+        angle = numbers[..., None] * self.octaves
+        shown: Tensor = self.number(torch.cat([numbers[..., None], angle.sin(), angle.cos()], -1))
+        return shown
+
+    def _bin(self, numbers: Tensor) -> Tensor:
+        return (numbers * self.config.bins).long().clamp(0, self.config.bins - 1)
+
+    def _picked(self, factors: Tensor, which: Tensor) -> Tensor:
+        return factors.gather(-1, which[..., None])[..., 0] + math.log(self.config.bins)
+
+    def _draw(self, factor: Tensor, generator: torch.Generator) -> Tensor:
+        which = torch.multinomial(factor.exp(), 1, generator=generator)[:, 0]
+        within = torch.rand(len(which), generator=generator, device=which.device)
+        # A float32 sum may round up to the next bin's edge.
+        return ((which + within) / self.config.bins).clamp(max=1 - 1e-7)
+
+
+class _Components(nn.Module):
+    """The principal components of each current's data, as a reading of them."""
+
+    mean: Tensor
+    basis: Tensor
+    variance: Tensor
+
+    def __init__(self, config: GuideConfig) -> None:
+        super().__init__()
+        self.modes = config.modes
+        shape = config.currents, config.boundary
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("basis", torch.zeros(*shape, config.modes))
+        self.register_buffer("variance", torch.ones(config.currents, config.modes))
+
+    @torch.no_grad()
+    def fit(self, data: Float[Tensor, "n currents boundary"]) -> None:
+        """From data of phantoms without noise."""
+        for k, own in enumerate(data.double().unbind(1)):
+            mean = own.mean(0)
+            values, vectors = torch.linalg.eigh((own - mean).T @ (own - mean) / len(own))
+            self.mean[k] = mean
+            self.basis[k] = vectors.flip(1)[:, : self.modes]
+            self.variance[k] = values.flip(0)[: self.modes].clamp(min=1e-12 * values[-1])
+
+    def forward(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor) -> Tensor:
+        """(n, 2 currents modes), by the paper's noise and white noise of size `level` rms."""
+        power = measured.square()
+        noise = tau[:, None, None].square() * power + level[:, None, None].square() * power.mean(-1, True)
+        total = self.variance + torch.einsum("nlk,lkm->nlm", noise, self.basis.square())
+        coefficient = torch.einsum("nlk,lkm->nlm", measured - self.mean, self.basis)
+        both = torch.stack([coefficient * total.rsqrt(), self.variance / total], -1)
+        present = torch.arange(both.shape[1], device=both.device) < count[:, None]
+        return torch.where(present[:, :, None, None], both, 0.0).flatten(1)
+
+
+class _Block(nn.Module):
+    """Attention to what came before, and a perceptron."""
+
+    def __init__(self, config: GuideConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.heads = config.heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor, past: list[Tensor] | None = None) -> Tensor:
+        """The next latent of a whole sequence, or of its next part when `past` keeps the keys and values so far."""
+        q, k, v = self.qkv(self.first(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if past:
+            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+        if past is not None:
+            past[:] = [k, v]
+        mixed = fn.scaled_dot_product_attention(q, k, v, is_causal=x.shape[1] > 1)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        out: Tensor = x + self.down(fn.gelu(self.up(self.second(x))))
+        return out
+
+
+def save(guide: Guide, folder: Path) -> None:
+    """Write guide.safetensors, matrices in 16 bits, and guide.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    learned = shards.halved({name: p.detach().cpu().contiguous() for name, p in guide.named_parameters()})
+    # The faint components would drown in the rounding of the strong ones: these stay in 32 bits.
+    fixed = {name: b.cpu().contiguous() for name, b in guide.state_dict().items() if name not in learned}
+    shards.write(learned | fixed, folder / "guide.safetensors", shards.LIMIT)
+    (folder / "guide.json").write_text(json.dumps(asdict(guide.config), indent=2) + "\n")
+
+
+def load(folder: Path, device: str | torch.device = "cpu") -> Guide:
+    """The guide saved in a folder, in evaluation mode."""
+    try:
+        config = GuideConfig(**json.loads((folder / "guide.json").read_text()))
+        guide = Guide(config)
+        guide.load_state_dict(shards.widened(shards.read(folder / "guide.safetensors")))
+    except (OSError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{folder}: no guide can be read from there: {str(error).splitlines()[0]}") from None
+    return guide.to(device).eval()

@@ -1,0 +1,59 @@
+"""Proposals of a guide leave the prior as it is where the data say nothing, however wrong the guide is."""
+
+import torch
+
+from eitlens.classical.posterior.guided import Guided
+from eitlens.classical.posterior.likelihood import Likelihood
+from eitlens.classical.posterior.target import Target
+from eitlens.domain import Square
+from eitlens.forward import currents
+from eitlens.models.guide import Guide, GuideConfig
+from eitlens.phantom import EllipseSampler
+
+SQUARE = Square(32)
+CHAINS, STEPS = 3000, 12
+
+
+def wrong_guide() -> Guide:
+    torch.manual_seed(0)
+    guide = Guide(
+        GuideConfig(
+            ellipses=2, boundary=128, modes=8, width=32, layers=1, heads=2, hidden=32, bins=8, tokens=1
+        )
+    )
+    torch.nn.init.normal_(guide.heads, std=0.12)
+    return guide.eval()
+
+
+def test_the_prior_stays_the_prior() -> None:
+    prior = EllipseSampler(seed=0, count=2, disjoint=True)
+    given = currents.cosine(SQUARE, 1)
+    likelihood = Likelihood(given[None], given.new_full((1,), 0.05))
+    target = Target.build(SQUARE, given, prior, likelihood, 1e-3)
+    guided = Guided.read(wrong_guide(), likelihood, given.new_full((1,), 0.3))
+    generator = torch.Generator().manual_seed(1)
+    z = target.coordinates.draw(CHAINS, 5, torch.device("cpu"))[None]
+    before, accepted, size = functions(target, z), [], []
+    with torch.no_grad():
+        for _ in range(STEPS):
+            proposal = guided.propose(target, z, generator)
+            chance = torch.rand(1, CHAINS, generator=generator, dtype=torch.float64).log()
+            moved = proposal.possible & (chance < proposal.bonus)
+            z = torch.where(moved[..., None], proposal.z, z)
+            accepted.append(moved.double().mean())
+            size.append(proposal.bonus[proposal.possible].abs().mean())
+    assert torch.stack(accepted).mean() > 0.05
+    # The guide is far from the prior: without the bonus these would be refused or taken wrongly.
+    assert torch.stack(size).mean() > 0.5
+    error = before.std(0) * (2 / CHAINS) ** 0.5
+    assert ((functions(target, z).mean(0) - before.mean(0)).abs() < 4 * error).all()
+
+
+def functions(target: Target, z: torch.Tensor) -> torch.Tensor:
+    """Means and squares of centres, sizes and angles, the ellipse nearest to the boundary apart."""
+    rows = target.coordinates.rows(z[0])
+    near = target.domain.clearance(rows[..., :2]).amin(-1, keepdim=True)
+    turn = torch.cos(2 * rows[..., 4])
+    parts = [rows[..., 0], rows[..., 1], rows[..., 2], rows[..., 3], turn]
+    sums = torch.stack([p.sum(-1) for p in parts] + [p.square().sum(-1) for p in parts], -1)
+    return torch.cat([sums, near, rows[..., 2:4].prod(-1).square().sum(-1, keepdim=True)], -1)
