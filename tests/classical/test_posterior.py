@@ -26,6 +26,7 @@ from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.outlines import needed_nodes
+from eitlens.models.guide import Guide, GuideConfig
 from eitlens.phantom import EllipseSampler, indicator
 
 SQUARE = Square(16)
@@ -363,13 +364,21 @@ def log_likelihood_of_disks(
     return likelihood.value(data[None], likelihood.last)[0], centers
 
 
-def test_two_ellipses_against_weighted_draws_of_the_prior() -> None:
+def wrong_guide() -> Guide:
+    torch.manual_seed(0)
+    sizes = {"width": 32, "layers": 1, "heads": 2, "hidden": 32, "bins": 8, "tokens": 1, "modes": 8}
+    guide = Guide(GuideConfig(ellipses=2, currents=2, boundary=64, flattest=30.0, **sizes))
+    torch.nn.init.normal_(guide.heads, std=0.1)
+    return guide.eval()
+
+
+@pytest.mark.parametrize("guide", [None, wrong_guide()], ids=["alone", "guided"])
+def test_two_ellipses_against_weighted_draws_of_the_prior(guide: Guide | None) -> None:
     """With much noise the prior's own draws, weighted by the likelihood, are a sample to compare with."""
     prior, tau = EllipseSampler(seed=4, count=2, disjoint=True), 0.5
     measured = measure(prior, 1, tau)
-    result = posterior.sample(
-        measured, SQUARE, CURRENTS, tau, prior, Settings(32, 3, warmup=4, least=12, most=12, floor=6.0)
-    )
+    settings = Settings(32, 3, warmup=4, least=12, most=12, floor=6.0)
+    result = posterior.sample(measured, SQUARE, CURRENTS, tau, prior, settings, guide=guide)
     place = replace(prior, seed=77).batch(0, 2000).groups[0].parameters
     data = solver(48).data(place)
     likelihood = Likelihood(measured, torch.tensor([tau], dtype=torch.float64), 6.0)
@@ -381,6 +390,13 @@ def test_two_ellipses_against_weighted_draws_of_the_prior() -> None:
     mean, other = weight @ exact, result.weight[0] @ found
     spread = (weight @ (exact - mean).square()).sqrt()
     assert float(((other - mean) / spread)[:-1].abs().max()) < 0.35
+
+
+def test_a_guide_must_know_the_levels() -> None:
+    prior = EllipseSampler(seed=4, count=2, disjoint=True)
+    loud = Settings(floor=70.0)
+    with pytest.raises(InputError, match="guide knows"):
+        posterior.sample(measure(prior, 1, 0.5), SQUARE, CURRENTS, 0.5, prior, loud, guide=wrong_guide())
 
 
 def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time() -> None:

@@ -115,6 +115,11 @@ def sample(
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     target = _target(difference, domain, currents, tau, prior, settings.floor)
+    if guide is not None and guide.flattest <= float(target.likelihood.last.max()):
+        raise InputError(
+            f"posterior: the guide knows levels of noise up to {guide.flattest:g}, below which the data's must be: "
+            "leave it out"
+        )
     generator = torch.Generator(target.likelihood.measured.device).manual_seed(settings.seed)
     report = progress or (lambda part, text: None)
     with _threads() as pool:
