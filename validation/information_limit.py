@@ -25,6 +25,8 @@ from study import OUT, expect
 
 from eitlens import imaging
 from eitlens.classical.posterior import Settings
+from eitlens.classical.posterior.guided import Guide
+from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
 PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
@@ -35,7 +37,7 @@ def table(options: argparse.Namespace) -> None:
     for cell in CELLS:
         if not (runs.RESULTS / f"{cell.name}.json").exists():
             settings, device = _settings(runs.TABLE, options), torch.device(options.device)
-            runs.fill(cell, options.limit or PHANTOMS, device, settings, options.seconds)
+            runs.fill(cell, options.limit or PHANTOMS, device, settings, options.seconds, _guide(options))
 
 
 def calibration(options: argparse.Namespace) -> None:
@@ -44,13 +46,14 @@ def calibration(options: argparse.Namespace) -> None:
         settings, device = _settings(runs.CALIBRATION, options), torch.device(options.device)
         prior = EllipseSampler(seed=20260101, count=options.ellipses, disjoint=True)
         draws = runs.Draws(options.limit or 128, prior, options.cells, options.tau)
-        runs.calibrate(draws, device, settings, options.seconds)
+        runs.calibrate(draws, device, settings, options.seconds, _guide(options))
 
 
 def cost(options: argparse.Namespace) -> None:
     """Single measurements."""
     settings = _settings(runs.COST, options)
-    runs.cost(options.limit or 1, torch.device(options.device), settings, options.seconds or 120.0)
+    device = torch.device(options.device)
+    runs.cost(options.limit or 1, device, settings, options.seconds or 120.0, _guide(options))
 
 
 def one_disk(options: argparse.Namespace) -> None:
@@ -105,6 +108,10 @@ def claims() -> None:
             expect(p > 0.01, f"{ellipses} ellipses: ranks of {name} uniform, p = {p:.3f}")
 
 
+def _guide(options: argparse.Namespace) -> Guide | None:
+    return None if options.guide is None else guides.load(options.guide, options.device)
+
+
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
     names = ("islands", "levels", "warmup", "least", "most")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
@@ -131,6 +138,7 @@ def main() -> None:
     parser.add_argument(
         "--network", action="append", help="a shipped network or a folder, instead of all shipped"
     )
+    parser.add_argument("--guide", type=Path, help="folder of a guide (benchmarks/guide.py), to begin from")
     parser.add_argument("--tau", type=float, default=0.05, help="of the calibration")
     options = parser.parse_args()
     if options.part is None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from eitlens.classical import posterior
 from eitlens.classical.posterior import PosteriorResult, Settings
 from eitlens.classical.posterior.diagnostics import functions
+from eitlens.classical.posterior.guided import Guide
 from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
@@ -28,20 +29,33 @@ CALIBRATION = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
 _KEPT_SAMPLES = 32
 
 
-def fill(cell: Cell, count: int, device: torch.device, settings: Settings, seconds: float | None) -> None:
+def fill(
+    cell: Cell,
+    count: int,
+    device: torch.device,
+    settings: Settings,
+    seconds: float | None,
+    guide: Guide | None = None,
+) -> None:
     """One cell of the table: all phantoms at once."""
     domain = Square(recipe(cell).n)
     samples = measured(cell, 0, count, device)
     given = recipe(cell).currents.build(domain, device)
     result = posterior.sample(
-        samples.noisy, domain, given, cell.tau, prior(), settings, _printer(cell.name), seconds
+        samples.noisy, domain, given, cell.tau, prior(), settings, _printer(cell.name), seconds, guide
     )
     scores = [best(result, k, samples.truth[k].double()) for k in range(count)]
     kept = torch.stack([result.picked(k, _KEPT_SAMPLES) for k in range(count)])
     np.savez_compressed(_path(f"{cell.name}.npz"), samples=kept.cpu().numpy().astype(np.float32))
     write(
         f"{cell.name}.json",
-        {"currents": cell.currents, "tau": cell.tau, "phantoms": count, "settings": vars(settings)}
+        {
+            "currents": cell.currents,
+            "tau": cell.tau,
+            "phantoms": count,
+            "settings": vars(settings),
+            "guided": guide is not None,
+        }
         | {"scores": {name: [s[name] for s in scores] for name in scores[0]}}
         | _diagnosed(result),
     )
@@ -57,7 +71,13 @@ class Draws:
     tau: float
 
 
-def calibrate(draws: Draws, device: torch.device, settings: Settings, seconds: float | None) -> None:
+def calibrate(
+    draws: Draws,
+    device: torch.device,
+    settings: Settings,
+    seconds: float | None,
+    guide: Guide | None = None,
+) -> None:
     """Simulation-based calibration: the rank of the truth among samples of its own posterior is uniform.
 
     Talts, Betancourt, Simpson, Vehtari, Gelman, arXiv:1804.06788. For each function of the inclusion.
@@ -67,7 +87,7 @@ def calibrate(draws: Draws, device: torch.device, settings: Settings, seconds: f
     given = currents.cosine(domain, 1).to(device)
     noisy = add_noise(BoundaryIntegralSolver(domain).difference(batch, given), tau, SEED)
     result = posterior.sample(
-        noisy, domain, given, tau, draws.prior, settings, _printer("calibration"), seconds
+        noisy, domain, given, tau, draws.prior, settings, _printer("calibration"), seconds, guide
     )
     truth = functions(batch.groups[0].parameters, noisy.new_zeros(draws.count))[:, :-1]
     drawn_functions = functions(result.rows, torch.zeros_like(result.misfit))[..., :-1]
@@ -76,13 +96,15 @@ def calibrate(draws: Draws, device: torch.device, settings: Settings, seconds: f
     write(
         f"calibration_{draws.prior.count}.json",
         {"draws": draws.count, "ellipses": draws.prior.count, "tau": tau, "currents": 1, "cells": draws.cells}
-        | {"settings": vars(settings)}
+        | {"settings": vars(settings), "guided": guide is not None}
         | {"ranks": {n: rank[:, i].tolist() for i, n in _named(draws.prior.count)}}
         | _diagnosed(result),
     )
 
 
-def cost(count: int, device: torch.device, settings: Settings, seconds: float) -> None:
+def cost(
+    count: int, device: torch.device, settings: Settings, seconds: float, guide: Guide | None = None
+) -> None:
     """One measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
     cell = Cell(1, 0.05)
     domain = Square(recipe(cell).n)
@@ -91,11 +113,22 @@ def cost(count: int, device: torch.device, settings: Settings, seconds: float) -
     rows: list[dict[str, Any]] = []
     for k in range(count):
         result = posterior.sample(
-            samples.noisy[k], domain, given, cell.tau, prior(), settings, _printer(f"cost {k}"), seconds
+            samples.noisy[k],
+            domain,
+            given,
+            cell.tau,
+            prior(),
+            settings,
+            _printer(f"cost {k}"),
+            seconds,
+            guide,
         )
         rows.append({"seconds": result.diagnostics.seconds} | _diagnosed(result))
         where = torch.cuda.get_device_name(device) if device.type == "cuda" else "2 CPU cores"
-        write(f"cost_{device.type}.json", {"device": where, "settings": vars(settings), "measurements": rows})
+        write(
+            f"cost_{device.type}.json",
+            {"device": where, "settings": vars(settings), "guided": guide is not None, "measurements": rows},
+        )
 
 
 def _named(ellipses: int) -> list[tuple[int, str]]:
