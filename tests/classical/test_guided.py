@@ -1,28 +1,17 @@
 """Proposals of a guide leave the prior as it is where the data say nothing, however wrong the guide is."""
 
 import torch
+from posterior_case import wrong_guide
 
 from eitlens.classical.posterior.guided import Guided
 from eitlens.classical.posterior.likelihood import Likelihood
 from eitlens.classical.posterior.target import Target
 from eitlens.domain import Square
 from eitlens.forward import currents
-from eitlens.models.guide import Guide, GuideConfig
 from eitlens.phantom import EllipseSampler
 
 SQUARE = Square(32)
 CHAINS, STEPS = 3000, 12
-
-
-def wrong_guide() -> Guide:
-    torch.manual_seed(0)
-    guide = Guide(
-        GuideConfig(
-            ellipses=2, boundary=128, modes=8, width=32, layers=1, heads=2, hidden=32, bins=8, tokens=1
-        )
-    )
-    torch.nn.init.normal_(guide.heads, std=0.12)
-    return guide.eval()
 
 
 def test_the_prior_stays_the_prior() -> None:
@@ -30,7 +19,7 @@ def test_the_prior_stays_the_prior() -> None:
     given = currents.cosine(SQUARE, 1)
     likelihood = Likelihood(given[None], given.new_full((1,), 0.05))
     target = Target.build(SQUARE, given, prior, likelihood, 1e-3)
-    guided = Guided.read(wrong_guide(), likelihood, given.new_full((1,), 0.3))
+    guided = Guided.read(wrong_guide(3, 128, 0.5), likelihood, given.new_full((1,), 0.3))
     generator = torch.Generator().manual_seed(1)
     z = target.coordinates.draw(CHAINS, 5, torch.device("cpu"))[None]
     before, accepted, size = functions(target, z), [], []

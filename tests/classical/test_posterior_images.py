@@ -1,0 +1,78 @@
+"""The best images for each metric, and diagnostics that can fail."""
+
+import numpy as np
+import pytest
+import torch
+from posterior_case import rows
+from torch import Tensor
+
+from eitlens.classical.posterior.diagnostics import agreement, functions
+from eitlens.classical.posterior.images import images, smoothed
+from eitlens.classical.posterior.target import phantoms
+from eitlens.domain import Square
+from eitlens.phantom import indicator
+
+
+def test_the_best_set_beats_every_threshold_of_the_mean() -> None:
+    place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
+    square = Square(48)
+    best = images(square, place, weight, 10.0, 1.0)
+    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+    torch.testing.assert_close(best.mean, inside.mean(0))
+
+    def expected(chosen: Tensor) -> float:
+        both = (inside * chosen).sum((1, 2))
+        return float((2 * both / (chosen.sum() + inside.sum((1, 2)))).mean())
+
+    assert expected(best.dice.double()) == pytest.approx(best.expected_dice, abs=1e-12)
+    assert all(best.expected_dice >= expected((best.mean > c).double()) - 1e-3 for c in np.linspace(0, 1, 50))
+
+
+def test_the_l2_image_is_best_for_the_relative_error() -> None:
+    place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
+    square = Square(32)
+    best = images(square, place, weight, 10.0, 1.0)
+    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+
+    def expected(image: Tensor) -> float:
+        error = 9 * (image - inside).square().sum((1, 2)).sqrt()
+        return float((error / (1 + 9 * inside).square().sum((1, 2)).sqrt()).mean())
+
+    least = expected(best.l2)
+    assert least <= expected(best.mean) + 1e-12
+    noise = torch.randn(20, *square.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    assert all(least < expected((best.l2 + 0.02 * n).clamp(0, 1)) for n in noise)
+
+
+def test_smoothing_never_claims_certainty() -> None:
+    found = smoothed(torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64), 99.0)
+    torch.testing.assert_close(found, torch.tensor([0.005, 0.5, 0.995], dtype=torch.float64))
+
+
+def test_islands_that_disagree_are_noticed() -> None:
+    draws = torch.randn(2, 4, 400, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    rhat, ess = agreement(draws)
+    assert float(rhat.max()) < 1.01
+    assert float(ess.min()) > 200
+    draws[1, 0, :, 2] += 2.0
+    rhat, _ = agreement(draws)
+    assert float(rhat[0]) < 1.01
+    assert float(rhat[1]) > 1.25
+
+
+def test_the_effective_sample_size_of_a_slow_chain() -> None:
+    """x_{k+1} = φ x_k + ξ has n (1 - φ)/(1 + φ) effective draws of n."""
+    noise = torch.randn(1, 4, 8000, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    slow = noise.clone()
+    for k in range(1, slow.shape[2]):
+        slow[:, :, k] += 0.8 * slow[:, :, k - 1]
+    assert float(agreement(slow)[1]) == pytest.approx(32000 / 9, rel=0.25)
+    still = (
+        torch.randn(1, 4, 1, 2, generator=torch.Generator().manual_seed(3)).double().expand(-1, -1, 50, -1)
+    )
+    assert float(agreement(still)[0]) > 10
+
+
+def test_functions_do_not_see_the_numbering() -> None:
+    place, log = rows(3), torch.zeros(3, dtype=torch.float64)
+    torch.testing.assert_close(functions(place, log), functions(place.flip(1), log))
