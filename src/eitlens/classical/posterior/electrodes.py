@@ -50,8 +50,7 @@ class Electrodes:
         sources = domain.conformal_map(domain.boundary(g.device)).value
         strength = domain.boundary_weight * g
         stride = _stride(domain, margin, tolerance)
-        spacing = 8 / domain.boundary_size
-        series = _series(sources, strength) if margin >= _SMOOTH * spacing else None
+        series = _series(sources, strength) if margin >= _SMOOTH * domain.boundary_weight else None
         between = _cosine_interpolation(domain.boundary_size // 4, stride).to(g) if stride > 1 else None
         return Electrodes(sources[::stride], sources, strength, series, between)
 
