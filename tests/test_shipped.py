@@ -11,7 +11,8 @@ from eitlens.evaluate.metrics import hard_dice
 from eitlens.evaluate.score import SEED
 from eitlens.evaluate.simulated import simulate
 from eitlens.evaluate.tables.cells import SHIPPED
-from eitlens.imaging import load, shipped
+from eitlens.imaging import load, sampling, shipped, store
+from eitlens.models import guide as guides
 
 MIB = 2**20
 EXPECTED = json.loads((Path(__file__).parent / "shipped.json").read_text())
@@ -40,6 +41,20 @@ def test_each_folder_is_whole(name: str) -> None:
         "calibration.json",
     ):
         assert wanted in held
+
+
+def test_the_guide_is_for_what_it_is_used() -> None:
+    """Four ellipses in the unit square with 200 cells a side, one to three currents."""
+    folder = store.guide()
+    if folder is None:
+        pytest.skip("no guide is installed")
+    assert {"guide.json", "log.jsonl", "judged.json", "card.md"} <= {file.name for file in folder.iterdir()}
+    guide = guides.load(folder)
+    config = guide.config
+    assert (config.ellipses, config.currents, config.boundary) == (sampling._PRIOR.count, 3, 4 * 200)
+    assert guide.knows(0.01)
+    assert guide.knows(0.2)
+    assert not guide.knows(0.3)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,9 +10,12 @@ from posterior_case import COORDINATES, CPU, CURRENTS, PRIOR, SQUARE, log_likeli
 from scipy import stats
 from torch import Tensor
 
+from eitlens.classical.posterior.chains import Chains
 from eitlens.classical.posterior.diagnostics import functions
+from eitlens.classical.posterior.jumps import jump
 from eitlens.classical.posterior.likelihood import Likelihood
-from eitlens.classical.posterior.moves import Chains, jump, shakes, slide
+from eitlens.classical.posterior.shakes import shakes
+from eitlens.classical.posterior.slides import slide
 from eitlens.classical.posterior.surface import TOLERANCE, Frame, components_to, project
 from eitlens.classical.posterior.target import Target
 from eitlens.phantom import EllipseSampler

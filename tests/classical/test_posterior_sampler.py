@@ -43,12 +43,18 @@ def test_one_disk_against_quadrature() -> None:
 GUIDE = wrong_guide(currents=2, boundary=64, flattest=30.0)
 
 
-@pytest.mark.parametrize("guide", [None, GUIDE], ids=["alone", "guided"])
-def test_two_ellipses_against_weighted_draws_of_the_prior(guide: Guide | None) -> None:
+@pytest.mark.parametrize(
+    ("guide", "islands", "ladders"), [(None, 32, 1), (GUIDE, 16, 2)], ids=["alone", "guided"]
+)
+def test_two_ellipses_against_weighted_draws_of_the_prior(
+    guide: Guide | None, islands: int, ladders: int
+) -> None:
     """With much noise the prior's own draws, weighted by the likelihood, are a sample to compare with."""
     prior, tau = EllipseSampler(seed=4, count=2, disjoint=True), 0.5
     measured = measure(prior, 1, tau)
-    settings = Settings(32, 3, warmup=4, least=12, most=12, floor=6.0)
+    settings = Settings(
+        islands, 3, warmup=4, least=12, most=12, floor=6.0, tries=2, top=30.0, ladders=ladders
+    )
     result = posterior.sample(measured, SQUARE, CURRENTS, tau, prior, settings, guide=guide)
     place = replace(prior, seed=77).batch(0, 2000).groups[0].parameters
     data = solver(48).data(place)
@@ -66,7 +72,7 @@ def test_two_ellipses_against_weighted_draws_of_the_prior(guide: Guide | None) -
 def test_a_guide_must_know_the_levels() -> None:
     prior = EllipseSampler(seed=4, count=2, disjoint=True)
     loud = Settings(floor=70.0)
-    with pytest.raises(InputError, match="guide knows"):
+    with pytest.raises(InputError, match="levels of noise begin"):
         posterior.sample(measure(prior, 1, 0.5), SQUARE, CURRENTS, 0.5, prior, loud, guide=GUIDE)
 
 

@@ -9,7 +9,7 @@ import pytest
 from eitlens.errors import InputError
 from eitlens.evaluate.statistics import Summary
 from eitlens.evaluate.tables import orderings, table1
-from eitlens.evaluate.tables.cards import refreshed
+from eitlens.evaluate.tables.cards import refreshed, scored
 from eitlens.evaluate.tables.cells import SHIPPED, Cell, Record, read_shipped, read_table, wanted
 from eitlens.evaluate.tables.markdown import number, table, with_interval
 from eitlens.evaluate.tables.page import Places, compose
@@ -36,10 +36,16 @@ def test_the_findings_quote_what_the_result_files_say():
 
 
 def test_the_model_cards_say_what_the_evaluations_say():
-    cards = sorted(SHIPPED.glob("*/card.md"))
+    cards = scored(SHIPPED)
     assert [card.parent.name for card in cards] == ["flagship", "uit-small"]
     for card in cards:
         assert card.read_text() == refreshed(card), "run `eitlens benchmark table1`"
+
+
+def test_a_card_without_scores_is_left_alone(tmp_path):
+    (tmp_path / "guide").mkdir()
+    (tmp_path / "guide" / "card.md").write_text("no network\n")
+    assert scored(tmp_path) == []
 
 
 def test_every_cell_is_small_and_whole():

@@ -20,6 +20,7 @@ from eitlens.evaluate.trained import Trained
 from eitlens.figures import samples, sweeps, theorem1
 from eitlens.figures.registry import FIGURES, figure
 from eitlens.figures.studio import Studio
+from eitlens.models import guide as guides
 from eitlens.phantom import Ellipse, Phantom, stack
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,7 @@ def bare(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def full(bare, tmp_path_factory):
-    """A network of the package and two cells, untrained networks all."""
+    """A network of the package and two cells, untrained networks all, and a guide, which is no network."""
     home = tmp_path_factory.mktemp("home")
     network = models.create("fno", currents=1)
     trained = Trained(network.eval(), Features(SMALL.n, CurrentsConfig("cosine", 1)))
@@ -51,6 +52,7 @@ def full(bare, tmp_path_factory):
     score = evaluation["scores"][0]
     points = [{"kind": "noise", "value": value, "score": score} for value in (0.0, 0.1)]
     (weights / "sweep.json").write_text(json.dumps(points))
+    guides.save(guides.Guide(guides.GuideConfig(width=16, layers=1, heads=2)), home / "weights" / "guide")
     return Studio(home / "results", home / "weights", SMALL, phantoms=1)
 
 

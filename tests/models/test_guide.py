@@ -85,6 +85,8 @@ def test_a_saved_guide_comes_back(guide: Guide, tmp_path: Path) -> None:
     numbers = torch.rand(ROWS, SMALL.numbers)
     change = again.log_density(reading(again), numbers) - guide.log_density(reading(guide), numbers)
     assert change.abs().max() < 0.02
+    assert again.knows(0.01)
+    assert not again.knows(0.009)
     (tmp_path / "guide.json").write_text("{}")
     with pytest.raises(InputError, match="no guide"):
         guides.load(tmp_path)

@@ -1,15 +1,11 @@
 """The runs that need a GPU: the table, the calibration, the cost of one measurement. Each writes its file."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from eitlens.classical import posterior
 from eitlens.classical.posterior import PosteriorResult, Settings
@@ -19,10 +15,11 @@ from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.phantom import EllipseSampler
-from limit.measurements import Cell, measured, prior, recipe
+from limit import kept
+from limit.files import write
+from limit.measurements import Cell, fingerprint, measured, prior, recipe
 from limit.scores import best
 
-RESULTS = Path(__file__).parents[2] / "results" / "information_limit"
 TABLE = Settings(islands=4, levels=28, warmup=160, least=300, most=1500)
 COST = Settings(islands=4, levels=28, warmup=120, least=200, most=6000)
 CALIBRATION = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
@@ -37,16 +34,21 @@ def fill(
     seconds: float | None,
     guide: Guide | None = None,
 ) -> None:
-    """One cell of the table: all phantoms at once."""
+    """One cell of the table, all phantoms at once: their scores, and samples and images for pictures."""
     domain = Square(recipe(cell).n)
     samples = measured(cell, 0, count, device)
     given = recipe(cell).currents.build(domain, device)
     result = posterior.sample(
         samples.noisy, domain, given, cell.tau, prior(), settings, _printer(cell.name), seconds, guide
     )
-    scores = [best(result, k, samples.truth[k].double()) for k in range(count)]
-    kept = torch.stack([result.picked(k, _KEPT_SAMPLES) for k in range(count)])
-    np.savez_compressed(_path(f"{cell.name}.npz"), samples=kept.cpu().numpy().astype(np.float32))
+    found = [result.images(k) for k in range(count)]
+    scores = [
+        best(image, float(ess), truth.double())
+        for image, ess, truth in zip(found, result.diagnostics.ess, samples.truth, strict=True)
+    ]
+    picked = torch.stack([result.picked(k, _KEPT_SAMPLES) for k in range(count)])
+    means, sets = torch.stack([image.mean for image in found]), torch.stack([image.dice for image in found])
+    kept.save(cell, kept.Kept(picked, means, sets))
     write(
         f"{cell.name}.json",
         {
@@ -55,6 +57,7 @@ def fill(
             "phantoms": count,
             "settings": vars(settings),
             "guided": guide is not None,
+            "data": fingerprint(samples),
         }
         | {"scores": {name: [s[name] for s in scores] for name in scores[0]}}
         | _diagnosed(result),
@@ -159,26 +162,3 @@ def _printer(name: str) -> Callable[[float, str], None]:
         print(f"  {name}: {part:4.0%} {text}, {time.monotonic() - began:.0f} s", flush=True)
 
     return show
-
-
-def _path(name: str) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    return RESULTS / name
-
-
-def write(name: str, values: dict[str, Any]) -> None:
-    """A result file, whole or not at all."""
-    path = _path(name)
-    partial = path.with_name(f".{name}.partial")
-    partial.write_text(json.dumps(_rounded(values)) + "\n")
-    partial.replace(path)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, list):
-        return [_rounded(v) for v in value]
-    if isinstance(value, dict):
-        return {key: _rounded(v) for key, v in value.items()}
-    return value.tolist() if isinstance(value, Tensor) else value

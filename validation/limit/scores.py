@@ -5,7 +5,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.classical import direct_sampling
-from eitlens.classical.posterior import PosteriorResult, smoothed
+from eitlens.classical.posterior import Images, smoothed
 from eitlens.domain import Square
 from eitlens.evaluate import metrics
 from limit.measurements import Cell, Measured, measured
@@ -15,12 +15,10 @@ _LEAST_EFFECTIVE = 20.0
 _TUNING = 48
 
 
-def best(result: PosteriorResult, k: int, truth: Tensor) -> dict[str, float]:
+def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
     """Each metric of the image that is best for it (see `eitlens.classical.posterior.images`)."""
-    found = result.images(k)
     # Islands that disagree put their number of draws below any use: they are still some.
-    effective = max(float(result.diagnostics.ess[k]), _LEAST_EFFECTIVE)
-    probable = torch.logit(smoothed(found.mean, effective))
+    probable = torch.logit(smoothed(found.mean, max(effective, _LEAST_EFFECTIVE)))
     chosen = torch.where(found.dice, _CERTAIN, -_CERTAIN)
     error = torch.logit(found.l2.clamp(1e-9, 1 - 1e-9))
     values = {
@@ -45,14 +43,17 @@ def of_direct_sampling(cell: Cell, samples: Measured) -> dict[str, list[float]]:
 
     The index is no probability: the other metrics would depend on how one makes it one.
     """
-    square = Square(samples.truth.shape[-1] - 1)
     others = measured(cell, -_TUNING, 0, torch.device("cpu"))
-    shares = [0.02 * k for k in range(5, 50)]
-    tuned = max(shares, key=lambda share: float(_dice(square, others, share).mean()))
-    return {"hard_dice": _dice(square, samples, tuned).tolist()}
+    shares, index = [0.02 * k for k in range(5, 50)], _index(others)
+    tuned = max(shares, key=lambda share: float(_dice(index, others.truth, share).mean()))
+    return {"hard_dice": _dice(_index(samples), samples.truth, tuned).tolist()}
 
 
-def _dice(square: Square, samples: Measured, share: float) -> Tensor:
-    index = direct_sampling(square, samples.noisy.cpu())
-    logits = index - share * index.amax((-2, -1), keepdim=True)
-    return metrics.hard_dice(logits, samples.truth.cpu().to(logits))
+def _index(samples: Measured) -> Tensor:
+    """Direct sampling, its largest value one."""
+    index = direct_sampling(Square(samples.truth.shape[-1] - 1), samples.noisy.cpu())
+    return index / index.amax((-2, -1), keepdim=True)
+
+
+def _dice(index: Tensor, truth: Tensor, share: float) -> Tensor:
+    return metrics.hard_dice(index - share, truth.cpu().to(index))

@@ -139,7 +139,7 @@ def _write(root: Path) -> None:
     from rich.console import Console
 
     from eitlens.errors import InputError
-    from eitlens.evaluate.tables.cards import refreshed
+    from eitlens.evaluate.tables.cards import refreshed, scored
     from eitlens.evaluate.tables.page import Places, compose
     from eitlens.evaluate.tables.quotes import refresh
 
@@ -150,7 +150,7 @@ def _write(root: Path) -> None:
     places.page.write_text(compose(places))
     for page in places.quoting:
         page.write_text(refresh(page.read_text(), places))
-    for card in sorted(places.shipped.glob("*/card.md")):
+    for card in scored(places.shipped):
         card.write_text(refreshed(card))
     Console().print(f"tables: [bold]{places.page}[/bold]", highlight=False, soft_wrap=True)
 

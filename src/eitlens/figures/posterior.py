@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Float64
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from eitlens.classical.posterior import Images
-from eitlens.domain import Domain
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.phantom import Ellipse
 
 _SHADES = ("tab:red", "tab:blue", "tab:green", "tab:purple", "tab:orange")
+# Factor between the places of two curves along τ.
+_APART = 1.025
 
 
 @dataclass(frozen=True)
@@ -25,54 +26,61 @@ class Case:
     truth: Float64[Tensor, "ellipses 5"]
     level_set: Float64[Tensor, "nx ny"]
     samples: Float64[Tensor, "samples ellipses 5"]
-    images: Images
+    mean: Float64[Tensor, "nx ny"]
+    best: Bool[Tensor, "nx ny"]
+    """The set with the largest expected Dice."""
     network: Float[Tensor, "nx ny"] | None = None
     """A network's probabilities, if there is one."""
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A method's mean score at each noise level with its standard error."""
+class Point(NamedTuple):
+    """A method's mean score at a noise level with its standard error, and whether it is to be believed."""
 
-    levels: Sequence[float]
-    mean: Sequence[float]
-    error: Sequence[float]
+    level: float
+    mean: float
+    error: float
+    reached: bool = True
 
 
-def gallery(domain: Domain, cases: Sequence[Case], network: str, path: Path) -> None:
+def gallery(cases: Sequence[Case], network: str, path: Path) -> None:
     """A row a case: samples on the truth, posterior mean, spread, Dice-optimal set and a network's image."""
-    with picture(path, len(cases), 5 if any(c.network is not None for c in cases) else 4) as axes:
+    with picture(path, len(cases), 5 if any(c.network is not None for c in cases) else 4, 2.1) as axes:
         for row, case in zip(axes, cases, strict=True):
+            truth = case.level_set < 0
             _outlines(row[0], case)
-            show_field(row[1], case.images.mean, "posterior mean", limits=(0, 1))
-            show_field(row[2], case.images.spread, "standard deviation", limits=(0, 0.5))
-            expected = f"best set, Dice {_dice(case.images.dice, case.level_set < 0):.2f}"
-            show_field(row[3], case.images.dice.double(), expected, limits=(0, 1))
+            show_field(row[1], case.mean, "posterior mean", limits=(0, 1))
+            show_field(row[2], (case.mean * (1 - case.mean)).sqrt(), "standard deviation", limits=(0, 0.5))
+            title = f"best set, Dice {_dice(case.best, truth):.2f}"
+            show_field(row[3], case.best.double(), title, bar=False, limits=(0, 1))
             if case.network is not None:
-                show_field(
-                    row[4],
-                    case.network,
-                    f"{network}, Dice {_dice(case.network > 0.5, case.level_set < 0):.2f}",
-                    limits=(0, 1),
-                )
+                title = f"{network}, Dice {_dice(case.network > 0.5, truth):.2f}"
+                show_field(row[4], case.network, title, limits=(0, 1))
             for panel, colour in zip(row[1:], ("white", "white", "tab:cyan", "white"), strict=False):
                 outline(panel, case.level_set, colour)
 
 
-def dice_against_noise(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
+def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[Point]]], path: Path) -> None:
     """A panel a number of currents: each method's Dice against τ with two standard errors."""
     with picture(path, 1, len(panels), 3.2) as axes:
         for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
-            for name, curve in curves.items():
-                style = {"color": "black", "linewidth": 2.2} if name.startswith("limit") else {}
-                panel.errorbar(
-                    curve.levels, curve.mean, [2 * e for e in curve.error], label=name, capsize=2, **style
-                )
+            for place, (name, points) in enumerate(curves.items()):
+                _curve(panel, name, points, place)
             panel.set(title=title, xlabel="noise τ", ylabel="hard Dice", xscale="log", ylim=(0.2, 1.0))
-            ticks = sorted({level for curve in curves.values() for level in curve.levels})
+            ticks = sorted({point.level for points in curves.values() for point in points})
             panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             panel.set_xticks([], minor=True)
-            panel.legend(fontsize=7, loc="lower left")
+            panel.legend(fontsize=7, loc="best")
+
+
+def _curve(panel: Axes, name: str, points: Sequence[Point], place: int) -> None:
+    """With bars beside those of the other curves; open where it is not to be believed."""
+    limit = name.startswith("limit")
+    levels = [point.level * _APART**place for point in points]
+    means, errors = [point.mean for point in points], [2 * point.error for point in points]
+    colour, width = ("black", 2.0) if limit else (f"C{place - 1}", 1.3)
+    panel.errorbar(levels, means, errors, label=name, capsize=2, color=colour, linewidth=width, elinewidth=1)
+    faces = [colour if point.reached else "white" for point in points]
+    panel.scatter(levels, means, s=18, c=faces, edgecolors=colour, zorder=3)
 
 
 def _outlines(panel: Axes, case: Case) -> None:

@@ -18,6 +18,7 @@ from eitlens.evaluate.score import SEED
 from eitlens.evaluate.tables.cells import SHIPPED, TABLE1, Cell, Record, Scores, read_shipped, read_table
 from eitlens.imaging.base import Reader
 from eitlens.imaging.readers import open_folder
+from eitlens.imaging.store import networks
 from eitlens.phantom import Phantom
 
 
@@ -88,8 +89,7 @@ class Studio:
     @cached_property
     def readers(self) -> dict[str, Reader]:
         """The networks of the package that read data on the grid of the scene."""
-        folders = sorted({file.parent for file in self.weights.glob("*/*.safetensors")})
-        found = {folder.name: open_folder(folder, CPU) for folder in folders}
+        found = {name: open_folder(self.weights / name, CPU) for name in networks(self.weights)}
         return {name: reader for name, reader in found.items() if reader.n == self.square.n}
 
     def image(self, name: str, tau: float) -> Tensor:

@@ -2,7 +2,8 @@
 
 A folder of shipped weights holds: the weights, 16-bit, in shards of at most 15 MB, with their .json; features.json (or
 what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
-training; evaluation.json; and card.md, the model card.
+training; evaluation.json; and card.md, the model card. The folder `guide` is another thing, the guide of the posterior
+(eitlens.models.guide), and so is any with a guide.json: it makes no images.
 """
 
 from importlib import resources
@@ -12,6 +13,7 @@ from eitlens.errors import InputError
 
 DEFAULT = "flagship"
 _ORDER = (DEFAULT, "uit", "uit-small")
+_GUIDE, _MARK = "guide", "guide.json"
 
 
 def home() -> Path:
@@ -21,10 +23,19 @@ def home() -> Path:
 
 def shipped() -> list[str]:
     """The names of the networks that come with the package, the default first."""
-    if not home().is_dir():
-        return []
-    names = sorted(p.name for p in home().iterdir() if p.is_dir() and any(p.glob("*.safetensors")))
-    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    return sorted(networks(home()), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def networks(place: Path) -> list[str]:
+    """The names of the folders in a place that hold networks; none where there is no such place."""
+    found = {file.parent for file in place.glob("*/*.safetensors")}
+    return sorted(folder.name for folder in found if not (folder / _MARK).exists())
+
+
+def guide() -> Path | None:
+    """The folder of the posterior's guide, where this copy of the package has one."""
+    folder = home() / _GUIDE
+    return folder if (folder / _MARK).exists() else None
 
 
 def default() -> str:

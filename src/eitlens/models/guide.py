@@ -44,6 +44,7 @@ class GuideConfig:
         bins: pieces of [0, 1) on which a factor is constant.
         waves: octaves of sines by which a number is shown to the transformer.
         flattest: the largest level s it was trained for.
+        quietest, loudest: the range of τ it was trained for.
     """
 
     ellipses: int = 4
@@ -58,6 +59,8 @@ class GuideConfig:
     bins: int = 256
     waves: int = 10
     flattest: float = 0.5
+    quietest: float = 0.01
+    loudest: float = 0.2
 
     @property
     def numbers(self) -> int:
@@ -94,6 +97,10 @@ class Guide(nn.Module):
     def flattest(self) -> float:
         """The largest level s it knows."""
         return self.config.flattest
+
+    def knows(self, tau: float) -> bool:
+        """Whether it was trained for data of noise τ."""
+        return self.config.quietest <= tau <= self.config.loudest
 
     def read(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor | None = None) -> Reading:
         """What the network sees of f - f0 (n, currents, boundary): of all of them, or of the first `count`."""

@@ -10,7 +10,9 @@ from the median. With B the variance of the means of n draws and W the mean vari
 The effective sample size is the number of draws over 1 + 2 Σ autocorrelations, summed as far as pairs of them
 stay positive and falling, the disagreement of the chains included (both: Vehtari, Gelman, Simpson, Carpenter,
 Bürkner, Bayesian Analysis 16, 2021). It fails when islands sit in different modes, weigh them differently, or
-have not forgotten where they began.
+have not forgotten where they began. When an island has several ladders, all from one place, their draws count as one
+chain's: then R-hat is the nested one of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman
+(arXiv:2110.13017), which many short chains can bring down, but only if each forgets the common start.
 """
 
 from dataclasses import dataclass
@@ -64,8 +66,13 @@ def functions(
     return torch.cat([whole, *parts, likelihood[..., None]], -1)
 
 
-def agreement(values: Values) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
-    """The largest R-hat and the smallest effective sample size over the functions."""
+def agreement(
+    values: Values, ladders: int = 1
+) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
+    """The largest R-hat and the smallest effective sample size over the functions.
+
+    The chains of an island are next to each other, `ladders` of them.
+    """
     if values.shape[2] < _FEWEST:
         nothing = values.new_zeros(len(values))
         return nothing + torch.inf, nothing
@@ -74,7 +81,8 @@ def agreement(values: Values) -> tuple[Float64[Tensor, "measurements"], Float64[
     scores = _normal_scores(split)
     median = split.flatten(1, 2).median(1).values[:, None, None]
     folded = _normal_scores((split - median).abs())
-    return torch.maximum(_rhat(scores), _rhat(folded)).amax(-1), _effective(scores).amin(-1)
+    one, other = (torch.unflatten(part, 1, (-1, ladders)).flatten(2, 3) for part in (scores, folded))
+    return torch.maximum(_rhat(one), _rhat(other)).amax(-1), _effective(scores).amin(-1)
 
 
 def _normal_scores(values: Values) -> Values:

@@ -17,10 +17,12 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.classical.posterior.coordinates import PER_ELLIPSE
+from eitlens.classical.posterior.jumps import Proposal
 from eitlens.classical.posterior.likelihood import Level, Likelihood
-from eitlens.classical.posterior.moves import Proposal
 from eitlens.classical.posterior.ordered import from_numbers, in_order, ordered, to_numbers
 from eitlens.classical.posterior.target import Target
+
+_AT_ONCE_ON_A_CPU = 16
 
 
 @runtime_checkable
@@ -44,30 +46,62 @@ class Guide(Protocol):
 
 
 @dataclass(frozen=True)
+class Guidance:
+    """A guide and how it is asked: `tries` proposals at once, from the level `top` downwards."""
+
+    guide: Guide
+    tries: int
+    top: float
+
+    def read(self, likelihood: Likelihood, level: Level) -> "Guided":
+        """Each measurement at its level."""
+        reading = self.guide.read(likelihood.measured, likelihood.tau, level)
+        return Guided(self.guide, self.tries, reading)
+
+
+@dataclass(frozen=True)
 class Guided:
     """A guide that has read the data of all chains at their levels."""
 
     guide: Guide
+    tries: int
     reading: Tensor
-
-    @staticmethod
-    def read(guide: Guide, likelihood: Likelihood, level: Level) -> "Guided":
-        """Each measurement at its level."""
-        return Guided(guide, guide.read(likelihood.measured, likelihood.tau, level))
 
     def propose(
         self, target: Target, z: Float64[Tensor, "m c parameters"], generator: torch.Generator
     ) -> Proposal:
-        """All ellipses anew, or the last few, as often."""
-        shape, device = z.shape[:2], z.device
+        """All ellipses anew, or the last few, as often; the same for all tries."""
         now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
         ellipses = z.shape[-1] // PER_ELLIPSE
-        kept = PER_ELLIPSE * torch.randint(ellipses, (len(now),), generator=generator, device=device)
-        reading = self.reading.repeat_interleave(shape[1], 0)
-        numbers = to_numbers(now).to(reading.dtype)
-        drawn, density = self.guide.complete(reading, numbers, kept, generator)
-        fresh = torch.arange(z.shape[-1], device=device) >= kept[:, None]
-        gain = torch.where(fresh, self.guide.log_density(reading, numbers) - density, 0.0).double().sum(-1)
-        place = torch.where(fresh, from_numbers(drawn.double()), now)
+        kept = PER_ELLIPSE * torch.randint(ellipses, (len(now),), generator=generator, device=z.device)
+        reading = self.reading.repeat_interleave(z.shape[1], 0)
+        drawn, gain = self._drawn(target, reading, to_numbers(now).to(reading.dtype), kept, generator)
+        fresh = torch.arange(z.shape[-1], device=z.device) >= kept[:, None]
+        place = torch.where(fresh[:, None], from_numbers(drawn.double()), now[:, None])
         possible = in_order(target.domain, target.coordinates, place) & target.coordinates.allowed(place)
-        return Proposal(*(torch.unflatten(part, 0, shape) for part in (place, possible, gain)))
+        gain = torch.where(fresh[:, None], gain, 0.0).double().sum(-1)
+        return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
+
+    def _drawn(
+        self, target: Target, reading: Tensor, numbers: Tensor, kept: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Numbers [chain, try] and what the density of the present ones is above theirs, by factor.
+
+        On a CPU in parts, which threads can share: the same parts and random numbers however many there are.
+        """
+        size = _AT_ONCE_ON_A_CPU if reading.device.type == "cpu" else len(reading)
+        parts = [torch.split(part, size) for part in (reading, numbers, kept)]
+        seeds = torch.randint(2**62, (len(parts[0]),), generator=generator, device=reading.device).tolist()
+        mapped = map if target.pool is None else target.pool.map
+        drawn, gain = zip(*mapped(self._part, *parts, seeds), strict=True)
+        return torch.cat(drawn), torch.cat(gain)
+
+    def _part(self, reading: Tensor, numbers: Tensor, kept: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        generator = torch.Generator(reading.device).manual_seed(seed)
+        all_reading, all_numbers, all_kept = (
+            part.repeat_interleave(self.tries, 0) for part in (reading, numbers, kept)
+        )
+        drawn, density = self.guide.complete(all_reading, all_numbers, all_kept, generator)
+        before = self.guide.log_density(reading, numbers)[:, None]
+        shape = len(reading), self.tries
+        return torch.unflatten(drawn, 0, shape), before - torch.unflatten(density, 0, shape)

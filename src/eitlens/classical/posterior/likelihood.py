@@ -21,7 +21,8 @@ nodes near the zeros of d never dominate.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxtyping import Float64
+import torch
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 FLOOR = 2e-3
@@ -51,11 +52,13 @@ class Likelihood:
         """The final level of s."""
         return self.floor * self.tau
 
+    def taken(self, index: Int64[Tensor, "others"]) -> "Likelihood":
+        """Of some of the measurements, any number of times each."""
+        return Likelihood(self.measured[index], self.tau[index], self.floor)
+
     def repeated(self, times: int) -> "Likelihood":
         """Each measurement so many times in a row."""
-        return Likelihood(
-            self.measured.repeat_interleave(times, 0), self.tau.repeat_interleave(times), self.floor
-        )
+        return self.taken(torch.arange(len(self.tau), device=self.tau.device).repeat_interleave(times))
 
     def value(self, predicted: Predicted, level: Level) -> Float64[Tensor, "measurements particles"]:
         """The log of p(y | d), the constant left out."""

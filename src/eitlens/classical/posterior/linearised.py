@@ -121,7 +121,7 @@ class LinearisedSolver:
 
     def data(self, rows: Rows) -> Float64[Tensor, "batch currents boundary"]:
         """The data alone, in less than half of the time."""
-        return torch.cat([part.data for part in self._mapped(self._solve, rows)])
+        return torch.cat(self._mapped(lambda chunk: self._solve(chunk).data, rows))
 
     def _mapped(self, solve: Callable[[Rows], Part], rows: Rows) -> list[Part]:
         """The same chunks whoever does them, so that the number of threads changes nothing."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.classical.posterior import tempering
 from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics, agreement, functions
-from eitlens.classical.posterior.guided import Guide
+from eitlens.classical.posterior.guided import Guidance, Guide
 from eitlens.classical.posterior.images import Images, images
 from eitlens.classical.posterior.likelihood import FLOOR, Level, Likelihood
 from eitlens.classical.posterior.target import Target
@@ -51,12 +51,26 @@ class Settings:
     """Sweeps after it before the islands are compared …"""
     most: int = 4000
     """… and at most."""
+    tries: int = 1
+    """Proposals of a guide at once: many cost little where the batch is small for the machine."""
+    top: float = 0.25
+    """The level at which a ladder with a guide begins, or less if the guide does not know it."""
+    ladders: int = 1
+    """Ladders of each island after the warm-up, all from the places where it ended: what it was to find is found
+    sooner, and R-hat still sees whether the start is forgotten."""
     floor: float = FLOOR
     """White noise in the model where f - f0 vanishes, in units of τ rms(f - f0); see `likelihood`."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"islands": 2, "levels": 3, "warmup": 2, "least": 1}.items():
+        for name, least in {
+            "islands": 2,
+            "levels": 3,
+            "warmup": 2,
+            "least": 1,
+            "tries": 1,
+            "ladders": 1,
+        }.items():
             if getattr(self, name) < least:
                 raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
         if self.most < self.least:
@@ -115,15 +129,20 @@ def sample(
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     target = _target(difference, domain, currents, tau, prior, settings.floor)
-    if guide is not None and guide.flattest <= float(target.likelihood.last.max()):
-        raise InputError(
-            f"posterior: the guide knows levels of noise up to {guide.flattest:g}, below which the data's must be: "
-            "leave it out"
-        )
+    guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
     generator = torch.Generator(target.likelihood.measured.device).manual_seed(settings.seed)
     report = progress or (lambda part, text: None)
     with _threads() as pool:
-        return _run(replace(target, pool=pool), settings, guide, generator, clock, report)
+        return _run(replace(target, pool=pool), settings, guidance, generator, clock, report)
+
+
+def _guidance(guide: Guide, settings: Settings, last: float) -> Guidance:
+    top = min(settings.top, guide.flattest)
+    if top <= last:
+        raise InputError(
+            f"posterior: with a guide levels of noise begin at {top:g}, below which the data's must be: leave it out"
+        )
+    return Guidance(guide, settings.tries, top)
 
 
 @contextmanager
@@ -211,7 +230,7 @@ class _Trace:
 def _run(
     target: Target,
     settings: Settings,
-    guide: Guide | None,
+    guidance: Guidance | None,
     generator: torch.Generator,
     clock: _Clock,
     report: Progress,
@@ -220,10 +239,12 @@ def _run(
     likelihood, trace = target.likelihood, _Trace()
     everywhere = replace(target, likelihood=likelihood.repeated(settings.levels))
     counts = settings.levels, settings.islands, settings.seed
-    ladder = tempering.start(everywhere, likelihood.last, *counts, guide)
+    ladder = tempering.start(everywhere, likelihood.last, *counts, guidance)
     for turn in range(1, settings.warmup + settings.most + 1):
         if turn <= settings.warmup:
             ladder = _prepared(everywhere, ladder, likelihood.last, turn, settings.warmup, generator)
+        if turn == settings.warmup + 1:
+            ladder = tempering.multiplied(ladder, settings.ladders)
         learning = _LEARNING if turn <= settings.warmup else 0.0
         ladder = tempering.sweep(everywhere, ladder, learning, generator)
         trace.record(target, ladder)
@@ -231,7 +252,7 @@ def _run(
         done = _progress(trace, settings, turn, report)
         if not clock.on() or (enough and done):
             break
-    return _result(target, trace, ladder, settings.warmup, clock.spent())
+    return _result(target, trace, ladder, settings, clock.spent())
 
 
 def _prepared(
@@ -251,22 +272,26 @@ def _progress(trace: _Trace, settings: Settings, turn: int, report: Progress) ->
     if turn <= settings.warmup:
         report(turn / (settings.warmup + settings.most), f"warm-up, sweep {turn} of {settings.warmup}")
     elif turn % _CHECKED_EVERY == 0 or turn == settings.warmup + settings.most:
-        rhat = float(agreement(trace.kept(trace.values, settings.warmup))[0].max())
+        rhat = float(agreement(trace.kept(trace.values, settings.warmup), settings.ladders)[0].max())
         report(turn / (settings.warmup + settings.most), f"sweep {turn}, R-hat {rhat:.3f}")
         return rhat < AGREED
     return False
 
 
-def _result(target: Target, trace: _Trace, ladder: Ladder, warmup: int, seconds: float) -> PosteriorResult:
-    rhat, ess = agreement(trace.kept(trace.values, warmup))
-    warm = torch.full_like(rhat, len(trace.rows), dtype=torch.long) > warmup
+def _result(
+    target: Target, trace: _Trace, ladder: Ladder, settings: Settings, seconds: float
+) -> PosteriorResult:
+    warmup, over = settings.warmup, len(trace.rows) > settings.warmup
+    ladders = settings.ladders if over else 1
+    rhat, ess = agreement(trace.kept(trace.values, warmup), ladders)
+    trips = torch.unflatten(ladder.trips, 1, (-1, ladders)).sum(-1)
     diagnostics = Diagnostics(
         rhat,
         ess,
         torch.stack(trace.rates, 1)[:, -len(trace.rates) // 2 :].mean(1),
-        ladder.trips,
+        trips,
         ladder.barrier,
-        warm & (ladder.trips > 0).all(1),
+        (trips > 0).all(1) & over,
         len(trace.rows),
         seconds,
     )

@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.classical.posterior.coordinates import Coordinates
 from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
-from eitlens.classical.posterior.resolution import MOST_NODES, node_counts
+from eitlens.classical.posterior.resolution import node_counts
 from eitlens.domain import Domain
 from eitlens.forward.base import Currents
 from eitlens.phantom import EllipseSampler, PhantomBatch
 from eitlens.phantom.batch import ShapeGroup
 from eitlens.phantom.ellipse import Ellipse
 
-_COARSE = 48
+# On a GPU a group of fewer phantoms costs more than the nodes that it saves.
+_LEAST_TOGETHER = 512
 # Of the sketch: nodes an outline, and the relative accuracy along the boundary. With 24 nodes slides are accepted a
 # little more often but take half as long again (measured at L = 1, τ = 0.05).
 _SKETCH_NODES, _SKETCH_TOLERANCE = 16, 5e-2
@@ -93,8 +94,7 @@ class Target:
         rows = self.coordinates.rows(z)
         counts = node_counts(self.domain, rows, self.tolerance)
         if counts.is_cuda:
-            # Groups cost more there than nodes.
-            counts = counts.clamp(min=_COARSE).where(counts <= _COARSE, MOST_NODES)
+            counts = _merged(counts)
         parts, places = [], []
         for count in torch.unique(counts).tolist():
             place = torch.nonzero(counts == count).flatten()
@@ -136,6 +136,19 @@ class Target:
     def _solver(self, electrodes: Electrodes, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
         return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes, self.pool)
+
+
+def _merged(counts: Int64[Tensor, "particles"]) -> Int64[Tensor, "particles"]:
+    """Small groups with the next that has more nodes."""
+    known, sizes = (part.tolist() for part in torch.unique(counts, return_counts=True))
+    waiting = 0
+    for k, size in enumerate(sizes[:-1]):
+        waiting += size
+        if waiting < _LEAST_TOGETHER:
+            counts = counts.clamp(min=known[k + 1])
+        else:
+            waiting = 0
+    return counts
 
 
 def weighted(

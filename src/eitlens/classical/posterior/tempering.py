@@ -21,9 +21,12 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from eitlens.classical.posterior.guided import Guide, Guided
-from eitlens.classical.posterior.moves import Chains, jump, shakes, slide
-from eitlens.classical.posterior.target import Particles, Target
+from eitlens.classical.posterior.chains import Chains
+from eitlens.classical.posterior.guided import Guidance
+from eitlens.classical.posterior.jumps import jump
+from eitlens.classical.posterior.shakes import shakes
+from eitlens.classical.posterior.slides import slide
+from eitlens.classical.posterior.target import Local, Particles, Target
 
 Array = npt.NDArray[np.float64]
 _TOP, _SECOND = 30.0, 3.0
@@ -34,13 +37,16 @@ _SHARED = 0.1
 
 @dataclass(frozen=True)
 class Ladder:
-    """Chains, [measurement and level, island], at their levels, and what became of the exchanges so far."""
+    """Chains, [measurement and level, island], at their levels, and what became of the exchanges so far.
+
+    An island may have several ladders, one next to the other (`multiplied`): then its chains are theirs.
+    """
 
     chains: Chains
     level: Float64[Tensor, "measurements levels"]
     crown: tuple[float, ...]
     """The highest levels, which stay."""
-    guide: Guide | None
+    guidance: Guidance | None
     fresh: Bool[Tensor, "measurements levels islands"]
     """Whether a place has come from the top since it last was at the bottom."""
     trips: Int64[Tensor, "measurements islands"]
@@ -65,17 +71,17 @@ def start(
     levels: int,
     islands: int,
     seed: int,
-    guide: Guide | None = None,
+    guidance: Guidance | None = None,
 ) -> Ladder:
     """Draws of the prior at every level, the ladder not yet let down; a guide lets it begin further down."""
     count, device = len(last), last.device
     z = target.coordinates.draw(count * levels * islands, seed, device)
-    crown = (_TOP, _SECOND) if guide is None else (guide.flattest,)
+    crown = (_TOP, _SECOND) if guidance is None else (guidance.top,)
     level = _spaced(last, levels, crown, 0.0)
     chains = Chains.start(target, z.reshape(count * levels, islands, -1), level.flatten())
     fresh = torch.zeros(count, levels, islands, dtype=torch.bool, device=device)
     refused = level.new_zeros(count, levels - 1)
-    return Ladder(chains, level, crown, guide, fresh, fresh[:, 0].long(), refused, refused[0])
+    return Ladder(chains, level, crown, guidance, fresh, fresh[:, 0].long(), refused, refused[0])
 
 
 def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements"], part: float) -> Ladder:
@@ -103,6 +109,18 @@ def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladde
     return _placed(target, forgotten, origin)
 
 
+def multiplied(ladder: Ladder, times: int) -> Ladder:
+    """Every island `times` ladders from the same places; from here on counts what comes from the top."""
+    here, near = ladder.chains.particles, ladder.chains.local
+    particles = Particles(*(part.repeat_interleave(times, 1) for part in here))
+    local = Local(*(part.repeat_interleave(times, 1) for part in near))
+    fresh, trips = (
+        torch.zeros_like(part).repeat_interleave(times, -1) for part in (ladder.fresh, ladder.trips)
+    )
+    chains = replace(ladder.chains, particles=particles, local=local)
+    return replace(ladder, chains=chains, fresh=fresh, trips=trips)
+
+
 def _spaced(
     last: Float64[Tensor, "measurements"], levels: int, crown: tuple[float, ...], part: float
 ) -> Float64[Tensor, "measurements levels"]:
@@ -118,8 +136,8 @@ def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Gene
     """Jumps and a slide at every level, then the exchanges."""
     level = ladder.level.flatten()
     proposers = shakes(level)
-    if ladder.guide is not None:
-        proposers.append(Guided.read(ladder.guide, target.likelihood, level).propose)
+    if ladder.guidance is not None:
+        proposers.append(ladder.guidance.read(target.likelihood, level).propose)
     chains = jump(target, ladder.chains, level, generator, proposers)
     chains = slide(target, chains, level, generator, learning)
     if learning > 0:

@@ -15,6 +15,12 @@ _SHOWN = {
 }
 
 
+def scored(weights: Path) -> list[Path]:
+    """The cards of the networks: of the folders with an evaluation.json."""
+    cards = (file.with_name("card.md") for file in sorted(weights.glob("*/evaluation.json")))
+    return [card for card in cards if card.exists()]
+
+
 def refreshed(card: Path) -> str:
     """The text of a card with its tables as evaluation.json has them."""
     before, _, rest = card.read_text().partition(_BEGIN)

@@ -1,0 +1,135 @@
+"""The posterior as a method: a guide that is installed and knows the noise leads it, and none is needed."""
+
+import pytest
+import torch
+
+from eitlens.classical import posterior as bayes
+from eitlens.classical.posterior.coordinates import Coordinates
+from eitlens.classical.posterior.ordered import ordered, to_numbers
+from eitlens.domain import Square
+from eitlens.errors import InputError
+from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.imaging import Imager, Measurement, Options, sampling, shipped, store
+from eitlens.imaging.methods import method
+from eitlens.models import guide as guides
+from eitlens.models.guide import Guide, GuideConfig
+from eitlens.phantom import Ellipse, Phantom
+
+SQUARE, TAU = Square(200), 0.1
+ROWS = [
+    (0.45, 0.45, 0.2, 0.3, 0.3),
+    (-0.42, 0.4, 0.25, 0.35, 1.0),
+    (-0.4, -0.45, 0.15, 0.3, 2.0),
+    (0.35, -0.3, 0.2, 0.2, 0.5),
+]
+BODY = Phantom([Ellipse((x, y), (a, b), angle) for x, y, a, b, angle in ROWS])
+TOY = GuideConfig(width=32, layers=1, heads=2, hidden=32, bins=32, tokens=1, modes=8)
+SHORT = bayes.Settings(islands=2, levels=4, warmup=10, least=8, most=8)
+
+
+@pytest.fixture(scope="module")
+def measurement() -> Measurement:
+    clean = BoundaryIntegralSolver(SQUARE).difference(BODY, currents.cosine(SQUARE, 1))
+    return Measurement.of_difference(add_noise(clean, TAU, seed=1))
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """The package's weights: none yet."""
+    monkeypatch.setattr(store, "home", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The guide and the settings that the method hands to the sampler, which does not start."""
+    found = []
+
+    def refuse(*given, seconds, guide):
+        found.append((guide, given[-1]))
+        raise InputError("asked")
+
+    monkeypatch.setattr(bayes, "sample", refuse)
+
+    def ask(measurement, tau):
+        with pytest.raises(InputError, match="asked"):
+            method("posterior")(measurement, Options(tau=tau))
+        return found[-1]
+
+    return ask
+
+
+def knowing() -> Guide:
+    """A guide that knows one body by heart: every place of the sequence has numbers of its own, whatever the data."""
+    coordinates = Coordinates(sampling._PRIOR)
+    z = coordinates.from_rows(torch.tensor([ROWS], dtype=torch.float64))
+    numbers = to_numbers(ordered(SQUARE, coordinates, z))[0]
+    guide = Guide(TOY)
+    with torch.no_grad():
+        for parameter in guide.parameters():
+            parameter.zero_()
+        guide.norm.weight.fill_(1.0)
+        for t, number in enumerate(numbers.tolist()):
+            guide.place[t, t] = 1.0
+            away = torch.arange(TOY.bins) + 0.5 - number * TOY.bins
+            guide.heads[t % 5, t] = -0.1 * away.square().clamp(max=60.0)
+    return guide
+
+
+def test_a_guide_is_no_network(home, folder):
+    assert store.guide() is None
+    guides.save(Guide(TOY), home / "guide")
+    assert store.guide() == home / "guide"
+    assert shipped() == []
+    (home / "uit-small").mkdir()
+    for file in folder.iterdir():
+        (home / "uit-small" / file.name).write_bytes(file.read_bytes())
+    assert shipped() == ["uit-small"]
+    assert Imager.load().name == "uit-small"
+    with pytest.raises(InputError, match="no trained network 'guide': the names installed are: uit-small"):
+        Imager.load("guide")
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.05, 0.2, None])
+def test_the_guide_is_used_at_noise_it_knows(home, asked, measurement, tau):
+    guides.save(Guide(TOY), home / "guide")
+    guide, settings = asked(measurement, tau)
+    assert isinstance(guide, Guide)
+    assert not guide.training
+    assert settings.levels < bayes.Settings().levels
+
+
+@pytest.mark.parametrize("tau", [0.001, 0.009, 0.21])
+def test_and_not_at_other_noise(home, asked, measurement, tau):
+    guides.save(Guide(TOY), home / "guide")
+    assert asked(measurement, tau) == (None, bayes.Settings())
+
+
+def test_none_is_needed(home, asked, measurement):
+    assert asked(measurement, 0.05) == (None, bayes.Settings())
+
+
+def test_a_damaged_guide_is_one_line(home, measurement):
+    (home / "guide").mkdir()
+    (home / "guide" / "guide.json").write_text("{")
+    with pytest.raises(InputError, match="guide: no guide can be read from there"):
+        method("posterior")(measurement, Options())
+
+
+def test_a_guide_that_knows_the_body_shows_it_soon(home, monkeypatch, measurement):
+    guides.save(knowing(), home / "guide")
+    monkeypatch.setattr(sampling, "_GUIDED", SHORT)
+    found = method("posterior")(measurement, Options(n=100))
+    assert found.noise == pytest.approx(TAU, rel=0.1)
+    assert found.image.shape == (101, 101)
+    assert -1e-9 <= float(found.image.min()) <= float(found.image.max()) <= 1 + 1e-9
+    # 0.80 to 0.92 for five seeds of the sampler; without the guide 0.01 to 0.15.
+    assert found.dice(BODY) > 0.7
+
+
+def test_an_image_without_a_guide(home, monkeypatch, measurement):
+    hasty = bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1)
+    monkeypatch.setattr(sampling, "_ALONE", hasty)
+    found = method("posterior")(measurement, Options())
+    assert found.image.shape == (201, 201)
+    assert [flag.kind for flag in found.warnings] == ["posterior"]
