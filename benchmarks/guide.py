@@ -108,20 +108,22 @@ def judge(out: Path, measurements: int, draws: int, device: torch.device) -> Non
 def weights(guide: guides.Guide, target: Target, noisy: Tensor, level: float, draws: int) -> Tensor:
     """The log of posterior over proposal, up to a constant, of `draws` proposals for each measurement."""
     likelihood, count = target.likelihood, target.likelihood.measured.shape[1]
-    many = len(noisy) * draws
     levels = noisy.new_full((len(noisy),), level)
-    reading = guide.read(noisy[:, :count], likelihood.tau, levels).repeat_interleave(draws, 0)
-    blank = torch.zeros(many, guide.config.numbers, device=noisy.device)
+    reading = guide.read(noisy[:, :count], likelihood.tau, levels)
+    blank, nothing = (
+        noisy.new_zeros(len(noisy), guide.config.numbers).float(),
+        torch.zeros_like(levels).long(),
+    )
     generator = torch.Generator(noisy.device).manual_seed(0)
-    numbers, density = guide.complete(reading, blank, torch.zeros_like(blank[:, 0]).long(), generator)
+    numbers, density, _ = guide.renew(reading, blank, nothing, draws, generator)
     z = from_numbers(numbers.double())
-    good = torch.nonzero(target.coordinates.allowed(z) & in_order(target.domain, target.coordinates, z))[:, 0]
-    owner = good // draws
-    own = Likelihood(likelihood.measured[owner], likelihood.tau[owner])
-    value = noisy.new_full((many,), -torch.inf)
-    if len(good):
-        value[good] = own.value(target.data(z[good])[:, None], levels[owner])[:, 0]
-    return torch.unflatten(value - density.double().sum(-1), 0, (-1, draws))
+    possible = target.coordinates.allowed(z) & in_order(target.domain, target.coordinates, z)
+    owner = torch.nonzero(possible)[:, 0]
+    value = torch.full_like(z[..., 0], -torch.inf)
+    if len(owner):
+        predicted = target.data(z[possible])[:, None]
+        value[possible] = likelihood.taken(owner).value(predicted, levels[owner])[:, 0]
+    return value - density.double().sum(-1)
 
 
 def summary(ratio: Tensor, compared: int = 512) -> dict[str, float]:

@@ -36,7 +36,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
 def table(options: argparse.Namespace) -> None:
     """The cells that have no file yet."""
     for cell in CELLS:
-        if not files.exists(f"{cell.name}.json"):
+        if cell.name in (options.only or cell.name) and not files.exists(f"{cell.name}.json"):
             settings, device = _settings(runs.TABLE, options), torch.device(options.device)
             runs.fill(cell, options.limit or PHANTOMS, device, settings, options.seconds, _guide(options))
 
@@ -107,7 +107,7 @@ def _guide(options: argparse.Namespace) -> Guide | None:
 
 
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
-    names = ("islands", "levels", "warmup", "least", "most", "tries")
+    names = ("islands", "levels", "warmup", "least", "most", "tries", "top", "ladders")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return replace(standard, **given)
 
@@ -128,7 +128,9 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, help="sweeps of the warm-up")
     parser.add_argument("--least", type=int, help="sweeps after it, at least")
     parser.add_argument("--most", type=int, help="sweeps after it, at most")
-    parser.add_argument("--tries", type=int, help="as in `Settings`")
+    for name, kind in {"tries": int, "top": float, "ladders": int}.items():
+        parser.add_argument(f"--{name}", type=kind, help="as in `Settings`")
+    parser.add_argument("--only", help="one cell of the table, such as L1_tau0.05")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
     parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")
     parser.add_argument(

@@ -26,7 +26,7 @@ from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
 from eitlens.classical.posterior.resolution import node_counts
 from eitlens.classical.posterior.surface import Frame
-from eitlens.classical.posterior.target import Target, phantoms
+from eitlens.classical.posterior.target import Target, _merged, phantoms
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.outlines import needed_nodes
@@ -221,3 +221,12 @@ def test_the_metric_is_the_information_of_the_sketch() -> None:
     # P, which Frame leaves out, is the same everywhere.
     stretch = torch.linalg.slogdet(expected).logabsdet / 2 - COORDINATES.precision(CPU).log().sum() / 2
     torch.testing.assert_close(frame.log_stretch()[0], stretch)
+
+
+def test_small_groups_are_solved_with_the_next_larger_nodes() -> None:
+    sizes = {32: 900, 48: 100, 64: 600, 80: 3, 96: 1}
+    counts = torch.cat([torch.full((size,), count) for count, size in sizes.items()])
+    merged = _merged(counts)
+    assert (merged >= counts).all()
+    found = dict(zip(*(part.tolist() for part in torch.unique(merged, return_counts=True)), strict=True))
+    assert found == {32: 900, 64: 700, 96: 4}

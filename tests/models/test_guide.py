@@ -33,10 +33,12 @@ def reading(guide: Guide, count: int = 3) -> Tensor:
 
 def test_what_is_drawn_has_the_density_it_says(guide: Guide) -> None:
     generator, kept = torch.Generator().manual_seed(2), 5 * (torch.arange(ROWS) % 2)
-    numbers, density = guide.complete(reading(guide), torch.rand(ROWS, SMALL.numbers), kept, generator)
-    again = guide.log_density(reading(guide), numbers)
-    assert (density - again).abs().max() < 1e-4
-    assert ((numbers >= 0) & (numbers < 1)).all()
+    numbers = torch.rand(ROWS, SMALL.numbers)
+    drawn, density, before = guide.renew(reading(guide), numbers, kept, 3, generator)
+    for one, said in zip(drawn.unbind(1), density.unbind(1), strict=True):
+        assert (said - guide.log_density(reading(guide), one)).abs().max() < 1e-4
+    assert (before - guide.log_density(reading(guide), numbers)).abs().max() < 1e-4
+    assert ((drawn >= 0) & (drawn < 1)).all()
 
 
 def test_a_factor_integrates_to_one_and_sees_only_what_came_before(guide: Guide) -> None:
@@ -50,10 +52,9 @@ def test_a_factor_integrates_to_one_and_sees_only_what_came_before(guide: Guide)
 
 
 def test_frequencies_of_draws_follow_the_density(guide: Guide) -> None:
-    one = reading(guide)[:1].expand(20_000, -1)
-    numbers = torch.zeros(20_000, SMALL.numbers)
-    kept = torch.zeros(20_000, dtype=torch.long)
-    drawn, density = guide.complete(one, numbers, kept, torch.Generator().manual_seed(3))
+    numbers, kept = torch.zeros(1, SMALL.numbers), torch.zeros(1, dtype=torch.long)
+    renewed = guide.renew(reading(guide)[:1], numbers, kept, 20_000, torch.Generator().manual_seed(3))
+    drawn, density = renewed.drawn[0], renewed.density[0]
     share = torch.bincount((drawn[:, 0] * SMALL.bins).long(), minlength=SMALL.bins) / 20_000
     expected = torch.zeros(SMALL.bins)
     expected[(drawn[:, 0] * SMALL.bins).long()] = density[:, 0].exp() / SMALL.bins
@@ -62,11 +63,12 @@ def test_frequencies_of_draws_follow_the_density(guide: Guide) -> None:
 
 def test_numbers_that_are_kept_stay(guide: Guide) -> None:
     numbers = torch.rand(ROWS, SMALL.numbers)
-    drawn, _ = guide.complete(
-        reading(guide), numbers, torch.full((ROWS,), 5), torch.Generator().manual_seed(4)
-    )
-    assert (drawn[:, :5] == numbers[:, :5]).all()
-    assert (drawn[:, 5:] != numbers[:, 5:]).any(1).all()
+    kept = 5 * (torch.arange(ROWS) % 3)
+    drawn = guide.renew(reading(guide), numbers, kept, 2, torch.Generator().manual_seed(4)).drawn
+    fresh = torch.arange(SMALL.numbers) >= kept[:, None]
+    for one in drawn.unbind(1):
+        assert torch.equal(one != numbers, fresh)
+    assert ((drawn[:, 0] != drawn[:, 1]) == fresh).all()
 
 
 def test_currents_that_are_not_measured_are_not_seen(guide: Guide) -> None:

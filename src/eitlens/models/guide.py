@@ -17,6 +17,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -68,6 +69,14 @@ class GuideConfig:
         return PER_ELLIPSE * self.ellipses
 
 
+class Renewed(NamedTuple):
+    """Numbers drawn, the log of their factors, and that of the numbers that were there."""
+
+    drawn: Float[Tensor, "n tries numbers"]
+    density: Float[Tensor, "n tries numbers"]
+    before: Numbers
+
+
 class Guide(nn.Module):
     """q(u | y), drawn from and evaluated; see the module."""
 
@@ -112,31 +121,65 @@ class Guide(nn.Module):
 
     def log_density(self, reading: Reading, numbers: Numbers) -> Numbers:
         """The log of each factor."""
-        seen = self._shown(numbers[:, :-1])
-        x = torch.cat([self._tokens(reading), seen.to(reading)], 1) + self.place[:-1]
-        for block in self.blocks:
-            x = block(x)
-        hidden = self.norm(x[:, self.config.tokens - 1 :]).unflatten(1, (-1, PER_ELLIPSE))
-        logits = torch.einsum("nepw,pwb->nepb", hidden, self.heads.to(hidden.dtype)).flatten(1, 2)
-        return self._picked(torch.log_softmax(logits.float(), -1), self._bin(numbers))
+        return self._factors(self._hidden(reading, numbers), numbers)
 
     @torch.no_grad()
-    def complete(
-        self, reading: Reading, numbers: Numbers, kept: Int[Tensor, "n"], generator: torch.Generator
-    ) -> tuple[Numbers, Numbers]:
-        """Keep the first `kept` numbers of each row and draw the others; with the log of each factor."""
-        x = self._tokens(reading) + self.place[: self.config.tokens]
-        past: list[list[Tensor]] = [[] for _ in self.blocks]
-        drawn, density = numbers.clone(), torch.zeros_like(numbers)
-        for t in range(self.config.numbers):
-            for block, cache in zip(self.blocks, past, strict=True):
-                x = block(x, cache)
-            factor = torch.log_softmax((self.norm(x[:, -1]) @ self.heads[t % PER_ELLIPSE]).float(), -1)
-            fresh = self._draw(factor, generator).to(numbers)
-            drawn[:, t] = torch.where(t < kept, numbers[:, t], fresh)
-            density[:, t] = self._picked(factor, self._bin(drawn[:, t]))
-            x = (self._shown(drawn[:, t]) + self.place[self.config.tokens + t])[:, None]
-        return drawn, density
+    def renew(
+        self,
+        reading: Reading,
+        numbers: Numbers,
+        kept: Int[Tensor, "n"],
+        tries: int,
+        generator: torch.Generator,
+    ) -> Renewed:
+        """Keep the first `kept` numbers of each row and draw the others, several times.
+
+        What is kept is read once for all tries, and a row joins those that draw at its first number.
+        """
+        order = kept.argsort(stable=True)
+        memory = [_Memory() for _ in self.blocks]
+        hidden = self._hidden(reading[order], numbers[order], memory)
+        before = self._factors(hidden, numbers[order])
+        drawn, hidden = (part.repeat_interleave(tries, 0) for part in (numbers[order], hidden))
+        for past in memory:
+            past.repeat(tries)
+        density = before.repeat_interleave(tries, 0)
+        drawing = tries * (kept[:, None] <= torch.arange(self.config.numbers, device=kept.device)).sum(0)
+        latest = hidden[:0, 0]
+        for t, count in enumerate(drawing.tolist()):
+            here = torch.cat([latest, hidden[len(latest) : count, t]])
+            factor = torch.log_softmax((here @ self.heads[t % PER_ELLIPSE]).float(), -1)
+            drawn[:count, t] = self._draw(factor, generator).to(numbers)
+            density[:count, t] = self._picked(factor, self._bin(drawn[:count, t]))
+            if t + 1 < self.config.numbers:
+                latest = self._next(drawn[:count, t], t, memory)
+        back, shape = order.argsort(), (len(order), tries)
+        drawn, density = (torch.unflatten(part, 0, shape)[back] for part in (drawn, density))
+        return Renewed(drawn, density, before[back])
+
+    def _hidden(self, reading: Reading, numbers: Numbers, memory: "list[_Memory] | None" = None) -> Tensor:
+        """What each factor is made from, given the numbers before it."""
+        seen = self._shown(numbers[:, :-1])
+        x = torch.cat([self._tokens(reading), seen.to(reading)], 1) + self.place[:-1]
+        for k, block in enumerate(self.blocks):
+            x = block(x) if memory is None else block(x, memory[k])
+        hidden: Tensor = self.norm(x[:, self.config.tokens - 1 :])
+        return hidden
+
+    def _factors(self, hidden: Tensor, numbers: Numbers) -> Numbers:
+        parts = torch.unflatten(hidden, 1, (-1, PER_ELLIPSE))
+        logits = torch.einsum("nepw,pwb->nepb", parts, self.heads.to(hidden.dtype)).flatten(1, 2)
+        return self._picked(torch.log_softmax(logits.float(), -1), self._bin(numbers))
+
+    def _next(self, number: Float[Tensor, "n"], t: int, memory: "list[_Memory]") -> Float[Tensor, "n width"]:
+        """What the factor after number t is made from, for the first n rows."""
+        at = self.config.tokens + t
+        x = (self._shown(number) + self.place[at])[:, None]
+        for block, past in zip(self.blocks, memory, strict=True):
+            past.at = at
+            x = block(x, past)
+        latest: Tensor = self.norm(x[:, 0])
+        return latest
 
     def _tokens(self, reading: Reading) -> Tensor:
         return torch.unflatten(self.data(reading), -1, (self.config.tokens, self.config.width))
@@ -206,17 +249,36 @@ class _Block(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-    def forward(self, x: Tensor, past: list[Tensor] | None = None) -> Tensor:
-        """The next latent of a whole sequence, or of its next part when `past` keeps the keys and values so far."""
+    def forward(self, x: Tensor, memory: "_Memory | None" = None) -> Tensor:
+        """The next latent of a whole sequence, or of one place of it given the memory of what comes before."""
         q, k, v = self.qkv(self.first(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        if past:
-            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
-        if past is not None:
-            past[:] = [k, v]
+        if memory is not None:
+            k, v = memory.extended(k, v)
         mixed = fn.scaled_dot_product_attention(q, k, v, is_causal=x.shape[1] > 1)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(fn.gelu(self.up(self.second(x))))
         return out
+
+
+class _Memory:
+    """Keys and values of a block: of whole sequences first, then written over from place `at` on."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.keys, self.values = torch.empty(0), torch.empty(0)
+
+    def extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Those of the same rows up to this place."""
+        if self.at == 0:
+            self.keys, self.values = k, v
+            return k, v
+        rows, end = len(k), self.at + k.shape[2]
+        self.keys[:rows, :, self.at : end], self.values[:rows, :, self.at : end] = k, v
+        return self.keys[:rows, :, :end], self.values[:rows, :, :end]
+
+    def repeat(self, times: int) -> None:
+        """Each row so many times."""
+        self.keys, self.values = (part.repeat_interleave(times, 0) for part in (self.keys, self.values))
 
 
 def save(guide: Guide, folder: Path) -> None:

@@ -23,6 +23,8 @@ from eitlens.classical.posterior.ordered import from_numbers, in_order, ordered,
 from eitlens.classical.posterior.target import Target
 
 _AT_ONCE_ON_A_CPU = 16
+# Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
+_SURE = 0.04
 
 
 @runtime_checkable
@@ -36,13 +38,10 @@ class Guide(Protocol):
     def read(self, measured: Tensor, tau: Tensor, level: Tensor) -> Tensor:
         """What it sees of data (n, currents, boundary) at noise τ and level s."""
 
-    def log_density(self, reading: Tensor, numbers: Tensor) -> Tensor:
-        """The log of every factor."""
-
-    def complete(
-        self, reading: Tensor, numbers: Tensor, kept: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        """The first `kept` numbers as they are, the others drawn; with the log of every factor."""
+    def renew(
+        self, reading: Tensor, numbers: Tensor, kept: Tensor, tries: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The first `kept` numbers as they are, the others drawn, [row, try]; the log of all factors; before also."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Guidance:
     def read(self, likelihood: Likelihood, level: Level) -> "Guided":
         """Each measurement at its level."""
         reading = self.guide.read(likelihood.measured, likelihood.tau, level)
-        return Guided(self.guide, self.tries, reading)
+        return Guided(self.guide, self.tries, reading, level)
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,14 @@ class Guided:
     guide: Guide
     tries: int
     reading: Tensor
+    level: Level
 
     def propose(
         self, target: Target, z: Float64[Tensor, "m c parameters"], generator: torch.Generator
     ) -> Proposal:
         """All ellipses anew, or the last few, as often; the same for all tries."""
         now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
-        ellipses = z.shape[-1] // PER_ELLIPSE
-        kept = PER_ELLIPSE * torch.randint(ellipses, (len(now),), generator=generator, device=z.device)
+        kept = PER_ELLIPSE * self._kept(z, generator).flatten()
         reading = self.reading.repeat_interleave(z.shape[1], 0)
         drawn, gain = self._drawn(target, reading, to_numbers(now).to(reading.dtype), kept, generator)
         fresh = torch.arange(z.shape[-1], device=z.device) >= kept[:, None]
@@ -81,6 +80,13 @@ class Guided:
         possible = in_order(target.domain, target.coordinates, place) & target.coordinates.allowed(place)
         gain = torch.where(fresh[:, None], gain, 0.0).double().sum(-1)
         return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
+
+    def _kept(self, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
+        """How many ellipses stay."""
+        ellipses = z.shape[-1] // PER_ELLIPSE
+        fewest = torch.where(self.level < _SURE, ellipses // 2, 0)[:, None]
+        share = torch.rand(z.shape[:2], generator=generator, device=z.device)
+        return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)
 
     def _drawn(
         self, target: Target, reading: Tensor, numbers: Tensor, kept: Tensor, generator: torch.Generator
@@ -98,10 +104,5 @@ class Guided:
 
     def _part(self, reading: Tensor, numbers: Tensor, kept: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         generator = torch.Generator(reading.device).manual_seed(seed)
-        all_reading, all_numbers, all_kept = (
-            part.repeat_interleave(self.tries, 0) for part in (reading, numbers, kept)
-        )
-        drawn, density = self.guide.complete(all_reading, all_numbers, all_kept, generator)
-        before = self.guide.log_density(reading, numbers)[:, None]
-        shape = len(reading), self.tries
-        return torch.unflatten(drawn, 0, shape), before - torch.unflatten(density, 0, shape)
+        drawn, density, before = self.guide.renew(reading, numbers, kept, self.tries, generator)
+        return drawn, before[:, None] - density

@@ -9,6 +9,7 @@ and Ȧ q, Ḃ q are products of matrices that are there anyway (1/(Z_i - Z_j) an
 derivative in all twenty parameters costs about two more solves, where differences would cost twenty.
 """
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from torch import Tensor
 from eitlens.classical.posterior.coordinates import PER_ELLIPSE, Rows
 from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.domain import Domain
+from eitlens.forward.chebyshev import Iterated
 from eitlens.forward.currents import project
 from eitlens.memory import chunk_size
 
@@ -75,13 +77,12 @@ class _Kernel(NamedTuple):
 
 
 class _Factorised(NamedTuple):
+    """LU decompositions one after the other, as in `boundary_integral`: on a CPU a batch takes longer."""
+
     factors: Tensor
     pivots: Tensor
 
     def __call__(self, right: Tensor) -> Tensor:
-        if right.is_cuda:
-            solution: Tensor = torch.linalg.lu_solve(self.factors, self.pivots, right)
-            return solution
         each = zip(self.factors, self.pivots, right, strict=True)
         return torch.stack([torch.linalg.lu_solve(a, p, b) for a, p, b in each])
 
@@ -94,7 +95,7 @@ class _Solved(NamedTuple):
     bend: Complex128[Tensor, "batch unknowns currents"]
     field: _Field
     kernel: _Kernel
-    factorised: _Factorised
+    inverse: _Factorised | Iterated
     charge: Float64[Tensor, "batch unknowns currents"]
     data: Float64[Tensor, "batch currents boundary"]
 
@@ -131,8 +132,9 @@ class LinearisedSolver:
     def _at_once(self, rows: Rows) -> int:
         if rows.device.type == "cpu":
             return max(1, _AT_ONCE_ON_A_CPU // (rows.shape[1] * self.nodes * len(self.electrodes.place)))
-        unknowns = rows.shape[1] * self.nodes
-        return chunk_size(8 * unknowns * (16 * unknowns + 12 * len(self.electrodes.sources)), rows.device)
+        unknowns, electrodes = rows.shape[1] * self.nodes, self.electrodes
+        seen = electrodes.sources if electrodes.series is None else electrodes.place
+        return chunk_size(8 * unknowns * (16 * unknowns + 12 * len(seen)), rows.device)
 
     @property
     def _scale(self) -> float:
@@ -143,10 +145,10 @@ class LinearisedSolver:
         z = curves.point.flatten(1)
         pull, bend = self.electrodes.pull(z)
         field, kernel = _field(z, self.electrodes.place), _kernel(z)
-        factorised = _factorise(self._matrix(curves, kernel))
-        charge = factorised(self._flux * -(curves.first.flatten(1)[..., None] * pull).imag)
+        inverse = self._inverse(self._matrix(curves, kernel))
+        charge = inverse(self._flux * -(curves.first.flatten(1)[..., None] * pull).imag)
         data = self.electrodes.everywhere(self._scale * (charge.mT @ field.log))
-        return _Solved(curves, pull, bend, field, kernel, factorised, charge, project(data))
+        return _Solved(curves, pull, bend, field, kernel, inverse, charge, project(data))
 
     @property
     def _flux(self) -> float:
@@ -158,7 +160,7 @@ class LinearisedSolver:
         moving = _moving(self.domain, rows, solved.curves)
         right = self._scale * _moved(solved.curves, moving, solved.kernel, solved.charge)
         right = _on_own_rows(right, self._flux * _d_source(solved, moving))
-        d_charge = torch.unflatten(-solved.factorised(right.flatten(2)), -1, right.shape[2:])
+        d_charge = torch.unflatten(-solved.inverse(right.flatten(2)), -1, right.shape[2:])
         response = self._scale * _response(moving, solved.field, solved.charge, d_charge)
         return Linearised(solved.data, project(self.electrodes.everywhere(response)))
 
@@ -170,9 +172,19 @@ class LinearisedSolver:
         imag = kernel.near_imag - (x * kernel.far_imag - y * kernel.far_real)
         both = slope.real * imag + slope.imag * real
         both.diagonal(dim1=1, dim2=2).add_(curves.bend.flatten(1).imag)
-        ratio = (self.inside + self.outside) / (2 * (self.inside - self.outside))
-        both.mul_(self._scale).diagonal(dim1=1, dim2=2).add_(ratio)
+        both.mul_(self._scale).diagonal(dim1=1, dim2=2).add_(self._ratio)
         return both
+
+    @property
+    def _ratio(self) -> float:
+        """λ, beyond ±1/2."""
+        return (self.inside + self.outside) / (2 * (self.inside - self.outside))
+
+    def _inverse(self, matrix: Float64[Tensor, "batch unknowns unknowns"]) -> _Factorised | Iterated:
+        if not matrix.is_cuda:
+            return _factorise(matrix)
+        half = math.copysign(0.5, self._ratio)
+        return Iterated(matrix, self._ratio - half, self._ratio + half)
 
 
 def _d_source(solved: _Solved, moving: _Moving) -> Float64[Tensor, "batch ellipses nodes 5 currents"]:
@@ -330,8 +342,5 @@ def _response(
 
 
 def _factorise(matrix: Tensor) -> _Factorised:
-    """One LU decomposition a phantom; on a CPU one after the other, as in `boundary_integral`."""
-    if matrix.is_cuda:
-        return _Factorised(*torch.linalg.lu_factor(matrix))
     factors, pivots = zip(*(torch.linalg.lu_factor(a) for a in matrix), strict=True)
     return _Factorised(torch.stack(factors), torch.stack(pivots))

@@ -141,13 +141,10 @@ class Target:
 def _merged(counts: Int64[Tensor, "particles"]) -> Int64[Tensor, "particles"]:
     """Small groups with the next that has more nodes."""
     known, sizes = (part.tolist() for part in torch.unique(counts, return_counts=True))
-    waiting = 0
-    for k, size in enumerate(sizes[:-1]):
-        waiting += size
-        if waiting < _LEAST_TOGETHER:
-            counts = counts.clamp(min=known[k + 1])
-        else:
-            waiting = 0
+    for k in range(len(known) - 1):
+        if sizes[k] < _LEAST_TOGETHER:
+            counts = counts.where(counts != known[k], known[k + 1])
+            sizes[k + 1] += sizes[k]
     return counts
 
 
