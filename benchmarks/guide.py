@@ -100,7 +100,8 @@ def judge(out: Path, measurements: int, draws: int, device: torch.device) -> Non
             target = Target.build(domain, given, PRIOR, Likelihood(noisy[:, :count], taus), 0.01 * tau)
             for level in (*LEVELS, FLOOR * tau):
                 ratio = weights(guide, target, noisy, level, draws)
-                rows.append({"tau": tau, "currents": count, "level": level} | summary(ratio))
+                tried = {"measurements": measurements, "draws": draws}
+                rows.append({"tau": tau, "currents": count, "level": level} | summary(ratio) | tried)
                 print(rows[-1], flush=True)
     (out / "judged.json").write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -55,7 +55,7 @@ def cost(options: argparse.Namespace) -> None:
     settings = _settings(runs.COST, options)
     device = torch.device(options.device)
     seconds = options.seconds or SECONDS[device.type]
-    runs.cost(options.limit or 1, device, settings, seconds, _guide(options))
+    runs.cost(options.limit or 1, device, settings, seconds, _guide(options), options.workers)
 
 
 def one_disk(options: argparse.Namespace) -> None:
@@ -107,7 +107,7 @@ def _guide(options: argparse.Namespace) -> Guide | None:
 
 
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
-    names = ("islands", "levels", "warmup", "least", "most", "tries", "top", "ladders")
+    names = ("islands", "levels", "warmup", "least", "most", "slides", "tries", "top", "ladders")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return replace(standard, **given)
 
@@ -128,8 +128,9 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, help="sweeps of the warm-up")
     parser.add_argument("--least", type=int, help="sweeps after it, at least")
     parser.add_argument("--most", type=int, help="sweeps after it, at most")
-    for name, kind in {"tries": int, "top": float, "ladders": int}.items():
+    for name, kind in {"slides": int, "tries": int, "top": float, "ladders": int}.items():
         parser.add_argument(f"--{name}", type=kind, help="as in `Settings`")
+    parser.add_argument("--workers", type=int, default=1, help="processes on a CPU, for the part `cost`")
     parser.add_argument("--only", help="one cell of the table, such as L1_tau0.05")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
     parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")

@@ -60,6 +60,24 @@ def test_islands_that_disagree_are_noticed() -> None:
     assert float(rhat[1]) > 1.25
 
 
+def test_many_short_ladders_agree_when_they_have_forgotten_their_common_start() -> None:
+    """x_{k+1} = φ x_k + √(1 - φ²) ξ, 16 ladders of each of 4 islands from one place, after 0, 10 and 80 steps."""
+    generator = torch.Generator().manual_seed(5)
+    start = torch.randn(1, 4, 1, 3, generator=generator, dtype=torch.float64).repeat_interleave(16, 1)[
+        :, :, 0
+    ]
+    noise = torch.randn(120, 1, 64, 3, generator=generator, dtype=torch.float64)
+    draws = [start]
+    for step in noise:
+        draws.append(0.95 * draws[-1] + (1 - 0.95**2) ** 0.5 * step)
+    values = torch.stack(draws, 2)
+    early, later, late = (float(agreement(values[:, :, k : k + 40], 16)[0]) for k in (0, 10, 80))
+    assert early > later > late
+    assert early > 1.15
+    assert late < 1.05
+    assert float(agreement(values[:, :, 80:])[0]) > 1.2
+
+
 def test_the_effective_sample_size_of_a_slow_chain() -> None:
     """x_{k+1} = φ x_k + ξ has n (1 - φ)/(1 + φ) effective draws of n."""
     noise = torch.randn(1, 4, 8000, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

@@ -92,6 +92,10 @@ def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time()
     first, second = runs
     assert torch.equal(first.rows, second.rows)
     assert said[-1] == pytest.approx(1.0)
+    apart = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, workers=2)
+    assert apart.rows.shape == first.rows.shape
+    left, right = apart.rows[0].unflatten(0, (2, -1))
+    assert not torch.equal(left, right)
     hurried = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, seconds=0.0)
     assert not bool(hurried.diagnostics.converged.any())
     assert hurried.picked(0, 3).shape == (3, 1, 5)

@@ -32,4 +32,4 @@ def test_data_and_derivative_are_those_of_lu(monkeypatch: pytest.MonkeyPatch, in
     monkeypatch.setattr(LinearisedSolver, "_inverse", iterated)
     found = solver(rows)
     for one, other in zip(found, exact, strict=True):
-        assert float((one - other).abs().max()) < 2e-6 * float(other.abs().max())
+        assert float((one - other).abs().max()) < 1e-5 * float(other.abs().max())

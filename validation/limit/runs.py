@@ -106,7 +106,12 @@ def calibrate(
 
 
 def cost(
-    count: int, device: torch.device, settings: Settings, seconds: float, guide: Guide | None = None
+    count: int,
+    device: torch.device,
+    settings: Settings,
+    seconds: float,
+    guide: Guide | None = None,
+    workers: int = 1,
 ) -> None:
     """One measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
     cell = Cell(1, 0.05)
@@ -125,6 +130,7 @@ def cost(
             _printer(f"cost {k}"),
             seconds,
             guide,
+            workers,
         )
         rows.append({"seconds": result.diagnostics.seconds} | _diagnosed(result))
         where = torch.cuda.get_device_name(device) if device.type == "cuda" else "2 CPU cores"

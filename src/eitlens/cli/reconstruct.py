@@ -1,6 +1,8 @@
 """`eitlens reconstruct`: from a measurement file to an image."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from eitlens.imaging import Reconstruction
+    from eitlens.imaging.options import Progress
 
 _SUFFIXES = (".png", ".pdf", ".npz", ".json")
 
@@ -35,7 +38,7 @@ def reconstruct(
     ] = None,
     n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the image.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 120 by default.")
+        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 300 by default.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
@@ -46,21 +49,38 @@ def reconstruct(
 
     Example: eitlens reconstruct data.npz -o image.png --refine 12
     """
-    from rich.console import Console
-
+    from eitlens.data import available_cores
     from eitlens.imaging import Options, files
     from eitlens.imaging.methods import method as named
 
     targets = _checked(out or [])
     chosen = named(method)
-    with Console(stderr=True).status(f"{method} …"):  # standard output may be a pipe
-        found = chosen(files.read(measurement), Options(model, refine, tau, n, device, seconds))
+    with _shown(method) as told:
+        options = Options(model, refine, tau, n, device, seconds, available_cores(), told)
+        found = chosen(files.read(measurement), options)
     for target in targets:
         _write(found, target)
     if as_json:
         typer.echo(json.dumps(found.summary()))
     else:
         _tell(found, targets)
+
+
+@contextmanager
+def _shown(method: str) -> "Iterator[Progress]":
+    """A bar that moves when it is told how far a method is, and says meanwhile that something is being done."""
+    from rich import progress
+    from rich.console import Console
+
+    text, bar = progress.TextColumn("{task.description}"), progress.BarColumn()
+    console = Console(stderr=True)  # standard output may be a pipe
+    with progress.Progress(text, bar, progress.TimeElapsedColumn(), console=console, transient=True) as shown:
+        task = shown.add_task(f"{method} …", total=None)
+
+        def told(part: float, what: str) -> None:
+            shown.update(task, total=1.0, completed=part, description=f"{method}: {what}")
+
+        yield told
 
 
 def _checked(targets: list[Path]) -> list[Path]:

@@ -5,7 +5,7 @@ from eitlens.data.check import check
 from eitlens.data.codes import Codes
 from eitlens.data.config import CurrentsConfig, DataConfig, SamplerConfig, SolverConfig, Split
 from eitlens.data.dataset import Dataset
-from eitlens.data.device import pick_device
+from eitlens.data.device import available_cores, pick_device
 from eitlens.data.features import Features
 from eitlens.data.generate import Part, generate
 from eitlens.data.noise import Noise
@@ -35,6 +35,7 @@ __all__ = [
     "Split",
     "Stream",
     "StreamConfig",
+    "available_cores",
     "batches",
     "check",
     "generate",

@@ -28,3 +28,10 @@ def pick_device(name: str = "auto") -> torch.device:
     elif device.type != "cpu":
         raise InputError(f"{name}: expected cpu or cuda: the physics needs float64")
     return device
+
+
+def available_cores() -> int:
+    """Cores this process may use; OMP_NUM_THREADS asks for fewer, as torchrun does."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available

@@ -16,7 +16,7 @@ from threading import Event, Lock
 import torch
 
 from eitlens.data.config import DataConfig
-from eitlens.data.device import pick_device
+from eitlens.data.device import available_cores, pick_device
 from eitlens.data.files import make_folder, sweep
 from eitlens.data.format import Header, made_with, read_header, shard_name, verify, write_shard
 from eitlens.data.manifest import FILE, Manifest, list_shards, read_manifest, write_manifest
@@ -97,7 +97,7 @@ def generate(
     job = _Job(config, folder, where, progress, _samples(config, mine))
     job.advance(_samples(config, [k for k in mine if state[k] == "whole"]))
     missing = [k for k in mine if state[k] != "whole"]
-    job.run(missing, workers or _cores())
+    job.run(missing, workers or available_cores())
     complete = _finish(config, folder)
     made = _samples(config, missing)
     replaced = tuple(shard_name(k) for k in mine if state[k] == "damaged")
@@ -202,13 +202,6 @@ def _finish(config: DataConfig, folder: Path) -> bool:
 
 def _samples(config: DataConfig, shards: list[int]) -> int:
     return sum(stop - start for start, stop in (config.shards[k] for k in shards))
-
-
-def _cores() -> int:
-    """Cores this process may use; OMP_NUM_THREADS asks for fewer, as torchrun does."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from torch import Tensor
 
 # Few nodes on an outline move the end near zero a little: closer to it than this share of it was not seen.
 _MARGIN = 0.8
-_ACCURACY = 1e-7
+_ACCURACY = 1e-6
 
 
 class Iterated(NamedTuple):
@@ -42,6 +42,6 @@ class Iterated(NamedTuple):
 
 
 def steps(condition: float) -> int:
-    """How many steps a relative error of about 1e-7 takes."""
+    """How many steps a relative error of about 1e-6 takes."""
     root = math.sqrt(condition)
     return math.ceil(math.log(_ACCURACY / 2) / math.log((root - 1) / (root + 1)))

@@ -1,6 +1,10 @@
 """How an image is made; a method takes what it needs of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+Progress = Callable[[float, str], None]
+"""Told the part done, 0 to 1, and what is being done."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,8 @@ class Options:
         n: cells a side of the image; the method's own when left out.
         device: cpu, cuda or auto.
         seconds: how long a sampler may take; its own choice when left out.
+        workers: processes for it on a CPU (see `classical.posterior.sample`).
+        progress: told how far a slow method is.
     """
 
     model: str | None = None
@@ -22,3 +28,5 @@ class Options:
     n: int | None = None
     device: str = "cpu"
     seconds: float | None = None
+    workers: int = 1
+    progress: Progress | None = None

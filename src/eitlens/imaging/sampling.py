@@ -1,11 +1,12 @@
 """The posterior of the paper's ellipses as an imaging method: slow, and the best there is for bodies of that kind."""
 
+from dataclasses import replace
 from time import perf_counter
 
 import torch
 
 from eitlens.classical import posterior as bayes
-from eitlens.data import CurrentsConfig
+from eitlens.data import CurrentsConfig, pick_device
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.imaging import store
@@ -20,9 +21,11 @@ from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
 _CELLS, _CURRENTS, _PRIOR = 200, 3, EllipseSampler(seed=0, disjoint=True)
-_QUIETEST, _PATIENCE = 0.005, 120.0
-# A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled.
-_ALONE, _GUIDED = bayes.Settings(), bayes.Settings(levels=14, warmup=60)
+_QUIETEST, _PATIENCE = 0.005, 300.0
+# A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
+# more chains cost little (docs/posterior.md).
+_ALONE, _GUIDED = bayes.Settings(), bayes.Settings(levels=12, warmup=40, slides=4, tries=2)
+_GUIDED_ON_A_GPU = replace(_GUIDED, tries=8, ladders=16, least=40)
 
 
 def posterior(measurement: Measurement, options: Options) -> Reconstruction:
@@ -39,8 +42,8 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     noise = prepared.noise if options.tau is None else options.tau
     if noise is None:
         raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
-    found = _sampled(prepared, max(noise, _QUIETEST), options.seconds or _PATIENCE)
-    image = found.images().mean
+    found = _sampled(prepared, max(noise, _QUIETEST), options)
+    image = found.images().mean.cpu()
     image = image if options.n is None else on_grid(image, options.n)
     doubts = [*input_flags(prepared, noise, Calibration())]
     if not bool(found.diagnostics.converged[0]):
@@ -51,23 +54,30 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     return Reconstruction(image, spread, noise, None, tuple(doubts), "posterior", "", seconds)
 
 
-def _sampled(prepared: Prepared, tau: float, seconds: float) -> bayes.PosteriorResult:
+def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.PosteriorResult:
     if not bool(prepared.seen.all()):
         raise InputError(
             "posterior: needs a voltage at every node: measure at more points, or use --method network"
         )
-    square = Square(_CELLS)
-    currents = CurrentsConfig("cosine", len(prepared.difference)).build(square)
-    guide = _guide(tau)
-    settings = _ALONE if guide is None else _GUIDED
-    with torch.no_grad():
-        return bayes.sample(
-            prepared.difference, square, currents, tau, _PRIOR, settings, seconds=seconds, guide=guide
-        )
+    square, device = Square(_CELLS), pick_device(options.device)
+    guide = _guide(tau, device)
+    on_gpu = device.type == "cuda"
+    return bayes.sample(
+        prepared.difference,
+        square,
+        CurrentsConfig("cosine", len(prepared.difference)).build(square, device),
+        tau,
+        _PRIOR,
+        _ALONE if guide is None else _GUIDED_ON_A_GPU if on_gpu else _GUIDED,
+        options.progress,
+        seconds=options.seconds or _PATIENCE,
+        guide=guide,
+        workers=1 if on_gpu else options.workers,
+    )
 
 
-def _guide(tau: float) -> guides.Guide | None:
+def _guide(tau: float, device: torch.device) -> guides.Guide | None:
     """The shipped guide, if there is one and it knows this noise."""
     folder = store.guide()
-    guide = None if folder is None else guides.load(folder)
+    guide = None if folder is None else guides.load(folder, device)
     return guide if guide is not None and guide.knows(tau) else None

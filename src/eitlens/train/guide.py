@@ -34,7 +34,6 @@ class Recipe:
         phantoms: how many are simulated, and `tolerance` how exactly.
         steps: how long it is trained.
         batch, lr, decay: of the optimiser.
-        quietest, loudest: range of τ; that of s is from its floor to the guide's flattest.
         final: share of the examples at the floor.
         shares: how often one, two, … currents are given.
     """
@@ -45,8 +44,6 @@ class Recipe:
     batch: int = 4096
     lr: float = 1e-3
     decay: float = 0.02
-    quietest: float = 0.01
-    loudest: float = 0.2
     final: float = 0.35
     shares: tuple[float, ...] = (0.45, 0.1, 0.45)
     seed: int = 0
@@ -95,7 +92,7 @@ class Noisy:
     count: Tensor
 
     @staticmethod
-    def of(data: Tensor, recipe: Recipe, flattest: float, generator: torch.Generator) -> "Noisy":
+    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "Noisy":
         """The paper's noise and white noise on top, each at a level of its own, for some of the currents."""
 
         def uniform() -> Tensor:
@@ -104,8 +101,8 @@ class Noisy:
         def normal() -> Tensor:
             return torch.randn(data.shape, generator=generator, device=data.device)
 
-        tau = torch.exp(_between(math.log(recipe.quietest), math.log(recipe.loudest), uniform()))
-        level = torch.exp(_between((FLOOR * tau).log(), math.log(flattest), uniform()))
+        tau = torch.exp(_between(math.log(config.quietest), math.log(config.loudest), uniform()))
+        level = torch.exp(_between((FLOOR * tau).log(), math.log(config.flattest), uniform()))
         level = torch.where(uniform() < recipe.final, FLOOR * tau, level)
         size = data.square().mean(-1, keepdim=True).sqrt()
         noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
@@ -143,7 +140,7 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: Told) -> 
 
 def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """The mean of -log q(u | y), in nats a phantom; the prior alone has 0, or log k! less for the order."""
-    noisy = Noisy.of(bank.data, recipe, guide.flattest, generator)
+    noisy = Noisy.of(bank.data, guide.config, recipe, generator)
     reading = guide.read(noisy.measured, noisy.tau, noisy.level, noisy.count)
     with torch.autocast(reading.device.type, torch.bfloat16, enabled=reading.is_cuda):
         density = guide.log_density(reading, bank.numbers)

@@ -22,7 +22,6 @@ from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.ordered import from_numbers, in_order, ordered, to_numbers
 from eitlens.classical.posterior.target import Target
 
-_AT_ONCE_ON_A_CPU = 16
 # Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
 _SURE = 0.04
 
@@ -74,11 +73,12 @@ class Guided:
         now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
         kept = PER_ELLIPSE * self._kept(z, generator).flatten()
         reading = self.reading.repeat_interleave(z.shape[1], 0)
-        drawn, gain = self._drawn(target, reading, to_numbers(now).to(reading.dtype), kept, generator)
+        numbers = to_numbers(now).to(reading.dtype)
+        drawn, density, before = self.guide.renew(reading, numbers, kept, self.tries, generator)
         fresh = torch.arange(z.shape[-1], device=z.device) >= kept[:, None]
         place = torch.where(fresh[:, None], from_numbers(drawn.double()), now[:, None])
         possible = in_order(target.domain, target.coordinates, place) & target.coordinates.allowed(place)
-        gain = torch.where(fresh[:, None], gain, 0.0).double().sum(-1)
+        gain = torch.where(fresh[:, None], before[:, None] - density, 0.0).double().sum(-1)
         return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
 
     def _kept(self, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
@@ -87,22 +87,3 @@ class Guided:
         fewest = torch.where(self.level < _SURE, ellipses // 2, 0)[:, None]
         share = torch.rand(z.shape[:2], generator=generator, device=z.device)
         return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)
-
-    def _drawn(
-        self, target: Target, reading: Tensor, numbers: Tensor, kept: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        """Numbers [chain, try] and what the density of the present ones is above theirs, by factor.
-
-        On a CPU in parts, which threads can share: the same parts and random numbers however many there are.
-        """
-        size = _AT_ONCE_ON_A_CPU if reading.device.type == "cpu" else len(reading)
-        parts = [torch.split(part, size) for part in (reading, numbers, kept)]
-        seeds = torch.randint(2**62, (len(parts[0]),), generator=generator, device=reading.device).tolist()
-        mapped = map if target.pool is None else target.pool.map
-        drawn, gain = zip(*mapped(self._part, *parts, seeds), strict=True)
-        return torch.cat(drawn), torch.cat(gain)
-
-    def _part(self, reading: Tensor, numbers: Tensor, kept: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        generator = torch.Generator(reading.device).manual_seed(seed)
-        drawn, density, before = self.guide.renew(reading, numbers, kept, self.tries, generator)
-        return drawn, before[:, None] - density

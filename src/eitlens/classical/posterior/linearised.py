@@ -11,7 +11,6 @@ derivative in all twenty parameters costs about two more solves, where differenc
 
 import math
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -29,6 +28,8 @@ from eitlens.memory import chunk_size
 # Pairs of a node and an electrode whose arrays fit the cache.
 _AT_ONCE_ON_A_CPU = 250_000
 _SHIFT = 1e-4
+# Up to so many unknowns LU is the faster one on a GPU.
+_SMALL = 64
 
 Part = TypeVar("Part")
 
@@ -77,12 +78,15 @@ class _Kernel(NamedTuple):
 
 
 class _Factorised(NamedTuple):
-    """LU decompositions one after the other, as in `boundary_integral`: on a CPU a batch takes longer."""
+    """LU decompositions; on a CPU one after the other, as in `boundary_integral`: a batch takes longer there."""
 
     factors: Tensor
     pivots: Tensor
 
     def __call__(self, right: Tensor) -> Tensor:
+        if right.is_cuda:
+            solution: Tensor = torch.linalg.lu_solve(self.factors, self.pivots, right)
+            return solution
         each = zip(self.factors, self.pivots, right, strict=True)
         return torch.stack([torch.linalg.lu_solve(a, p, b) for a, p, b in each])
 
@@ -112,8 +116,6 @@ class LinearisedSolver:
     inside: float
     outside: float
     nodes: int
-    pool: Executor | None = None
-    """Threads among which chunks are shared; the operations of one chunk are too small for that."""
 
     def __call__(self, rows: Rows) -> Linearised:
         """The data of a batch of phantoms, in chunks that fit the memory (or the cache of a CPU)."""
@@ -125,9 +127,7 @@ class LinearisedSolver:
         return torch.cat(self._mapped(lambda chunk: self._solve(chunk).data, rows))
 
     def _mapped(self, solve: Callable[[Rows], Part], rows: Rows) -> list[Part]:
-        """The same chunks whoever does them, so that the number of threads changes nothing."""
-        chunks = torch.split(rows, self._at_once(rows))
-        return list(map(solve, chunks) if self.pool is None else self.pool.map(solve, chunks))
+        return [solve(chunk) for chunk in torch.split(rows, self._at_once(rows))]
 
     def _at_once(self, rows: Rows) -> int:
         if rows.device.type == "cpu":
@@ -181,7 +181,7 @@ class LinearisedSolver:
         return (self.inside + self.outside) / (2 * (self.inside - self.outside))
 
     def _inverse(self, matrix: Float64[Tensor, "batch unknowns unknowns"]) -> _Factorised | Iterated:
-        if not matrix.is_cuda:
+        if not matrix.is_cuda or matrix.shape[-1] <= _SMALL:
             return _factorise(matrix)
         half = math.copysign(0.5, self._ratio)
         return Iterated(matrix, self._ratio - half, self._ratio + half)
@@ -342,5 +342,7 @@ def _response(
 
 
 def _factorise(matrix: Tensor) -> _Factorised:
+    if matrix.is_cuda:
+        return _Factorised(*torch.linalg.lu_factor(matrix))
     factors, pivots = zip(*(torch.linalg.lu_factor(a) for a in matrix), strict=True)
     return _Factorised(torch.stack(factors), torch.stack(pivots))

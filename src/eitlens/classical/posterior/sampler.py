@@ -2,22 +2,21 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.classical.posterior import tempering
 from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics, agreement, functions
 from eitlens.classical.posterior.guided import Guidance, Guide
 from eitlens.classical.posterior.images import Images, images
-from eitlens.classical.posterior.likelihood import FLOOR, Level, Likelihood
+from eitlens.classical.posterior.islands import Group, Record, crew
+from eitlens.classical.posterior.likelihood import Likelihood
+from eitlens.classical.posterior.settings import Settings
 from eitlens.classical.posterior.target import Target
-from eitlens.classical.posterior.tempering import Ladder
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
@@ -27,54 +26,9 @@ from eitlens.phantom import EllipseSampler
 Progress = Callable[[float, str], None]
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-# How fast the step sizes learn in the warm-up. In its first half the ladder is let down, at some eighths of the second
-# the levels are spaced anew, and for three quarters levels take over places from above.
-_LEARNING = 0.2
-_RESPACED = (5, 6, 7, 8)
-_SETTLED = 0.75
 _CHECKED_EVERY = 20
 _MOST_SAMPLES = 20_000
 _MOST_IN_AN_IMAGE = 2000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How hard to try."""
-
-    islands: int = 4
-    """Independent ladders a measurement: they must agree."""
-    levels: int = 28
-    """Levels of noise from the prior to the posterior: about twice `Diagnostics.barrier`."""
-    warmup: int = 120
-    """Sweeps before the levels and step sizes are fixed."""
-    least: int = 100
-    """Sweeps after it before the islands are compared …"""
-    most: int = 4000
-    """… and at most."""
-    tries: int = 1
-    """Proposals of a guide at once: many cost little where the batch is small for the machine."""
-    top: float = 0.25
-    """The level at which a ladder with a guide begins, or less if the guide does not know it."""
-    ladders: int = 1
-    """Ladders of each island after the warm-up, all from the places where it ended: what it was to find is found
-    sooner, and R-hat still sees whether the start is forgotten."""
-    floor: float = FLOOR
-    """White noise in the model where f - f0 vanishes, in units of τ rms(f - f0); see `likelihood`."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in {
-            "islands": 2,
-            "levels": 3,
-            "warmup": 2,
-            "least": 1,
-            "tries": 1,
-            "ladders": 1,
-        }.items():
-            if getattr(self, name) < least:
-                raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
-        if self.most < self.least:
-            raise InputError(f"posterior: most={self.most} is below least={self.least}")
 
 
 @dataclass(frozen=True)
@@ -112,6 +66,7 @@ def sample(
     progress: Progress | None = None,
     seconds: float | None = None,
     guide: Guide | None = None,
+    workers: int = 1,
 ) -> PosteriorResult:
     """Sample p(ellipses | f - f0) for one measurement (L, N) or a batch (B, L, N), where the currents are.
 
@@ -125,15 +80,24 @@ def sample(
         progress: told the part done, 0 to 1, and what is being done.
         seconds: stop near this time with what there is; `diagnostics.converged` then says what it is worth.
         guide: proposes phantoms (see `guided`), for data like those it was trained on; the limit is the same.
+        workers: processes that share the islands, on a CPU; a script that asks for more than one must be guarded by
+            `if __name__ == "__main__"`, as always with processes.
     """
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     target = _target(difference, domain, currents, tau, prior, settings.floor)
     guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
-    generator = torch.Generator(target.likelihood.measured.device).manual_seed(settings.seed)
     report = progress or (lambda part, text: None)
-    with _threads() as pool:
-        return _run(replace(target, pool=pool), settings, guidance, generator, clock, report)
+    with _one_thread(), crew(target, settings, guidance, _workers(workers, target)) as groups:
+        return _run(target, settings, groups, clock, report)
+
+
+def _workers(count: int, target: Target) -> int:
+    if count < 1:
+        raise InputError(f"posterior: workers must be at least 1, got {count}")
+    if count > 1 and target.likelihood.measured.is_cuda:
+        raise InputError("posterior: workers are processes on a CPU; on a GPU all islands are one batch")
+    return count
 
 
 def _guidance(guide: Guide, settings: Settings, last: float) -> Guidance:
@@ -146,27 +110,14 @@ def _guidance(guide: Guide, settings: Settings, last: float) -> Guidance:
 
 
 @contextmanager
-def _threads() -> Iterator[Executor | None]:
-    """As many threads as torch has, but each with phantoms of its own.
-
-    The operations are many and small: one after the other shared among threads they took ten times as long.
-    """
+def _one_thread() -> Iterator[None]:
+    """The operations are many and small: one after the other shared among threads they took ten times as long."""
     count = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        if count == 1:
-            yield None
-        else:
-            # OpenMP counts threads for each thread that uses it.
-            with ThreadPoolExecutor(count, initializer=_alone) as pool:
-                yield pool
+        yield
     finally:
         torch.set_num_threads(count)
-
-
-def _alone() -> None:
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
 
 
 @dataclass(frozen=True)
@@ -178,7 +129,11 @@ class _Clock:
         return time.monotonic() - self.began
 
     def on(self) -> bool:
-        return self.budget is None or self.spent() < self.budget
+        return self.part() < 1
+
+    def part(self) -> float:
+        """Of the time that there is."""
+        return 0.0 if self.budget is None else min(1.0, self.spent() / max(self.budget, 1e-9))
 
 
 def _target(
@@ -207,95 +162,70 @@ def _target(
 
 @dataclass(frozen=True)
 class _Trace:
-    """What the last level did, sweep by sweep, [measurement, island]."""
+    """What the last level did, sweep by sweep."""
 
-    rows: list[Tensor] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     values: list[Tensor] = field(default_factory=list)
-    misfits: list[Tensor] = field(default_factory=list)
-    rates: list[Tensor] = field(default_factory=list)
 
-    def record(self, target: Target, ladder: Ladder) -> None:
-        z, data, likelihood = tempering.bottom(ladder)
-        self.rows.append(target.coordinates.rows(z))
-        self.values.append(functions(self.rows[-1], likelihood))
-        self.misfits.append(target.likelihood.misfit(data))
-        self.rates.append(ladder.chains.accepted.reshape(ladder.shape[:2])[:, -1])
+    def add(self, record: Record) -> None:
+        self.records.append(record)
+        self.values.append(functions(record.rows, record.likelihood))
 
-    def kept(self, values: list[Tensor], warmup: int) -> Float64[Tensor, "measurements islands draws *value"]:
+    def kept(self, values: list[Tensor], warmup: int) -> Float64[Tensor, "measurements ladders draws *value"]:
         """The last three quarters of all sweeps, without those of the warm-up."""
         first = max(warmup, len(values) // 4)
         return torch.stack(values[min(first, len(values) - 1) :], 2)
 
 
 def _run(
-    target: Target,
-    settings: Settings,
-    guidance: Guidance | None,
-    generator: torch.Generator,
-    clock: _Clock,
-    report: Progress,
+    target: Target, settings: Settings, groups: list[Group], clock: _Clock, report: Progress
 ) -> PosteriorResult:
     """Warm up, then go on until the islands agree, or time or patience is over."""
-    likelihood, trace = target.likelihood, _Trace()
-    everywhere = replace(target, likelihood=likelihood.repeated(settings.levels))
-    counts = settings.levels, settings.islands, settings.seed
-    ladder = tempering.start(everywhere, likelihood.last, *counts, guidance)
+    trace = _Trace()
     for turn in range(1, settings.warmup + settings.most + 1):
-        if turn <= settings.warmup:
-            ladder = _prepared(everywhere, ladder, likelihood.last, turn, settings.warmup, generator)
-        if turn == settings.warmup + 1:
-            ladder = tempering.multiplied(ladder, settings.ladders)
-        learning = _LEARNING if turn <= settings.warmup else 0.0
-        ladder = tempering.sweep(everywhere, ladder, learning, generator)
-        trace.record(target, ladder)
+        for group in groups:
+            group.begin()
+        trace.add(Record.joined([group.end() for group in groups]))
         enough = turn >= settings.warmup + settings.least and turn % _CHECKED_EVERY == 0
-        done = _progress(trace, settings, turn, report)
+        done = _progress(trace, settings, turn, clock, report)
         if not clock.on() or (enough and done):
             break
-    return _result(target, trace, ladder, settings, clock.spent())
+    return _result(target, trace, settings, clock.spent())
 
 
-def _prepared(
-    target: Target, ladder: Ladder, last: Level, turn: int, warmup: int, generator: torch.Generator
-) -> Ladder:
-    """What happens to the ladder before a sweep of the warm-up."""
-    down = warmup // 2
-    if turn <= down:
-        ladder = tempering.let_down(target, ladder, last, turn / down)
-    if turn in {warmup * part // 8 for part in _RESPACED}:
-        ladder = tempering.respaced(target, ladder)
-    return tempering.settled(target, ladder, generator) if turn <= _SETTLED * warmup else ladder
-
-
-def _progress(trace: _Trace, settings: Settings, turn: int, report: Progress) -> bool:
+def _progress(trace: _Trace, settings: Settings, turn: int, clock: _Clock, report: Progress) -> bool:
     """Tell how far it is; whether the islands of every measurement agree."""
+    part = max(turn / (settings.warmup + settings.most), clock.part())
     if turn <= settings.warmup:
-        report(turn / (settings.warmup + settings.most), f"warm-up, sweep {turn} of {settings.warmup}")
+        report(part, f"warm-up, sweep {turn} of {settings.warmup}")
     elif turn % _CHECKED_EVERY == 0 or turn == settings.warmup + settings.most:
         rhat = float(agreement(trace.kept(trace.values, settings.warmup), settings.ladders)[0].max())
-        report(turn / (settings.warmup + settings.most), f"sweep {turn}, R-hat {rhat:.3f}")
+        report(part, f"sweep {turn}, R-hat {rhat:.3f}")
         return rhat < AGREED
     return False
 
 
-def _result(
-    target: Target, trace: _Trace, ladder: Ladder, settings: Settings, seconds: float
-) -> PosteriorResult:
-    warmup, over = settings.warmup, len(trace.rows) > settings.warmup
+def _result(target: Target, trace: _Trace, settings: Settings, seconds: float) -> PosteriorResult:
+    warmup, records = settings.warmup, trace.records
+    over = len(records) > warmup
     ladders = settings.ladders if over else 1
     rhat, ess = agreement(trace.kept(trace.values, warmup), ladders)
-    trips = torch.unflatten(ladder.trips, 1, (-1, ladders)).sum(-1)
+    trips = torch.unflatten(records[-1].trips, 1, (-1, ladders)).sum(-1)
+    late = records[-(len(records) + 1) // 2 :]
     diagnostics = Diagnostics(
         rhat,
         ess,
-        torch.stack(trace.rates, 1)[:, -len(trace.rates) // 2 :].mean(1),
+        torch.cat([record.accepted for record in late], 1).mean(1),
         trips,
-        ladder.barrier,
+        records[-1].barrier.mean(1),
         (trips > 0).all(1) & over,
-        len(trace.rows),
+        len(records),
         seconds,
     )
-    rows, misfit = (_thinned(trace.kept(part, warmup)) for part in (trace.rows, trace.misfits))
+    rows, misfit = (
+        _thinned(trace.kept(part, warmup))
+        for part in ([record.rows for record in records], [record.misfit for record in records])
+    )
     weight = torch.full_like(misfit, 1 / misfit.shape[1])
     return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, diagnostics)
 

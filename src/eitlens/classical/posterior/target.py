@@ -4,7 +4,6 @@ The exact target needs the data f(z) to a small part of the noise. How to move n
 data from few nodes an outline, always equally many, so that it is smooth in z, and its derivative.
 """
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,8 +73,6 @@ class Target:
     coordinates: Coordinates
     likelihood: Likelihood
     tolerance: float
-    pool: Executor | None = None
-    """Who solves, in threads; on a CPU."""
 
     @staticmethod
     def build(
@@ -135,7 +132,7 @@ class Target:
 
     def _solver(self, electrodes: Electrodes, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
-        return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes, self.pool)
+        return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes)
 
 
 def _merged(counts: Int64[Tensor, "particles"]) -> Int64[Tensor, "particles"]:

@@ -132,17 +132,22 @@ def _spaced(
     return torch.cat([last.new_tensor(crown[:-1]).expand(len(last), -1), below], 1)
 
 
-def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Generator) -> Ladder:
-    """Jumps and a slide at every level, then the exchanges."""
+def sweep(
+    target: Target, ladder: Ladder, learning: float, generator: torch.Generator, slides: int = 1
+) -> Ladder:
+    """Jumps at every level, then slides, with exchanges after each: places that stand still soon have none to make."""
     level = ladder.level.flatten()
     proposers = shakes(level)
     if ladder.guidance is not None:
         proposers.append(ladder.guidance.read(target.likelihood, level).propose)
-    chains = jump(target, ladder.chains, level, generator, proposers)
-    chains = slide(target, chains, level, generator, learning)
-    if learning > 0:
-        chains = replace(chains, step=_smoothed(_by_level(ladder, chains.step)).flatten())
-    return _exchange(target, replace(ladder, chains=chains), generator)
+    jumped = jump(target, ladder.chains, level, generator, proposers)
+    ladder = _exchange(target, replace(ladder, chains=jumped), generator)
+    for _ in range(slides):
+        chains = slide(target, ladder.chains, level, generator, learning)
+        if learning > 0:
+            chains = replace(chains, step=_smoothed(_by_level(ladder, chains.step)).flatten())
+        ladder = _exchange(target, replace(ladder, chains=chains), generator)
+    return ladder
 
 
 def _smoothed(step: Float64[Tensor, "measurements levels"]) -> Float64[Tensor, "measurements levels"]:
