@@ -46,8 +46,7 @@ def test_each_folder_is_whole(name: str) -> None:
 def test_the_guide_is_for_what_it_is_used() -> None:
     """Four ellipses in the unit square with 200 cells a side, one to three currents."""
     folder = store.guide()
-    if folder is None:
-        pytest.skip("no guide is installed")
+    assert folder is not None
     assert {"guide.json", "log.jsonl", "judged.json", "card.md"} <= {file.name for file in folder.iterdir()}
     guide = guides.load(folder)
     config = guide.config
