@@ -1,5 +1,6 @@
 """The posterior of the paper's ellipses as an imaging method: slow, and the best there is for bodies of that kind."""
 
+import math
 from dataclasses import replace
 from time import perf_counter
 
@@ -47,11 +48,17 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     image = image if options.n is None else on_grid(image, options.n)
     doubts = [*input_flags(prepared, noise, Calibration())]
     if not bool(found.diagnostics.converged[0]):
-        rhat, arrived = float(found.diagnostics.rhat[0]), bool(found.diagnostics.arrived[0])
-        reason = f"R-hat {rhat:.2f}" if arrived else "the noise level of the data was not reached"
-        doubts.append(Flag("posterior", f"not converged ({reason}): give it more --seconds"))
+        doubts.append(Flag("posterior", f"not converged ({_reason(found)}): give it more --seconds"))
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, noise, None, tuple(doubts), "posterior", "", seconds)
+
+
+def _reason(found: bayes.PosteriorResult) -> str:
+    rhat = float(found.diagnostics.rhat[0])
+    if math.isinf(rhat):
+        return "the warm-up took all the time"
+    told = "" if bool(found.diagnostics.arrived[0]) else ", and not every island found it anew from high noise"
+    return f"R-hat {rhat:.2f}{told}"
 
 
 def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.PosteriorResult:
