@@ -8,7 +8,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 
-from limit import claims, files, kept, pictures, report
+from limit import claims, costs, files, kept, pictures, report
 from limit.measurements import Cell, fingerprint, measured, same
 
 needs_files = pytest.mark.skipif(not list(report.cells()), reason="no result files of the information limit")
@@ -29,6 +29,12 @@ def test_the_tables_are_what_the_files_say():
     assert report.tables() in (ROOT / "docs" / "posterior.md").read_text(), (
         "run validation/information_limit.py"
     )
+
+
+def test_the_costs_are_what_the_files_say():
+    page = (ROOT / "docs" / "posterior.md").read_text()
+    assert costs.cost() in page, "run validation/information_limit.py"
+    assert costs.judged() in page, "run validation/information_limit.py"
 
 
 @needs_files

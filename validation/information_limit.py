@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from limit import files, pictures, report, runs
+from limit import costs, files, pictures, report, runs
 from limit.claims import SECONDS, every
 from limit.disk import against_quadrature
 from limit.measurements import CELLS, PHANTOMS, Cell, measured, same
@@ -27,6 +27,8 @@ from limit.scores import of_direct_sampling, of_logits
 from eitlens import imaging
 from eitlens.classical.posterior import Settings
 from eitlens.classical.posterior.guided import Guide
+from eitlens.classical.posterior.settings import GUIDED, GUIDED_ON_A_GPU
+from eitlens.imaging import store
 from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
@@ -36,7 +38,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
 def table(options: argparse.Namespace) -> None:
     """The cells that have no file yet."""
     for cell in CELLS:
-        if cell.name in (options.only or cell.name) and not files.exists(f"{cell.name}.json"):
+        if options.only in (None, cell.name) and not files.exists(f"{cell.name}.json"):
             settings, device = _settings(runs.TABLE, options), torch.device(options.device)
             runs.fill(cell, options.limit or PHANTOMS, device, settings, options.seconds, _guide(options))
 
@@ -44,16 +46,19 @@ def table(options: argparse.Namespace) -> None:
 def calibration(options: argparse.Namespace) -> None:
     """Ranks of 128 draws."""
     if not files.exists(f"calibration_{options.ellipses}.json"):
-        settings, device = _settings(runs.CALIBRATION, options), torch.device(options.device)
+        # The shipped guide knows four ellipses and the finest boundary.
+        guide = _guide(options) if (options.ellipses, options.cells) == (4, 200) else None
+        standard = runs.ALONE if guide is None else runs.CALIBRATION
+        settings, device = _settings(standard, options), torch.device(options.device)
         prior = EllipseSampler(seed=20260101, count=options.ellipses, disjoint=True)
         draws = runs.Draws(options.limit or 128, prior, options.cells, options.tau)
-        runs.calibrate(draws, device, settings, options.seconds, _guide(options))
+        runs.calibrate(draws, device, settings, options.seconds, guide)
 
 
 def cost(options: argparse.Namespace) -> None:
     """Single measurements."""
-    settings = _settings(runs.COST, options)
     device = torch.device(options.device)
+    settings = _settings(GUIDED_ON_A_GPU if device.type == "cuda" else GUIDED, options)
     seconds = options.seconds or SECONDS[device.type]
     runs.cost(options.limit or 1, device, settings, seconds, _guide(options), options.workers)
 
@@ -90,6 +95,7 @@ def gallery(options: argparse.Namespace) -> None:
 def claims() -> None:
     """The tables and the plot, and what must hold: all claims are printed, then the first that fails is named."""
     print("The information limit")
+    costs.write(PAGE)
     if list(report.cells()):
         report.write(PAGE, PAGE.parent / "images" / "information_limit.png")
     else:
@@ -103,7 +109,8 @@ def claims() -> None:
 
 
 def _guide(options: argparse.Namespace) -> Guide | None:
-    return None if options.guide is None else guides.load(options.guide, options.device)
+    folder = options.guide or store.guide()
+    return None if folder is None else guides.load(folder, options.device)
 
 
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
@@ -131,7 +138,7 @@ def main() -> None:
     for name, kind in {"slides": int, "tries": int, "top": float, "ladders": int}.items():
         parser.add_argument(f"--{name}", type=kind, help="as in `Settings`")
     parser.add_argument("--workers", type=int, default=1, help="processes on a CPU, for the part `cost`")
-    parser.add_argument("--only", help="one cell of the table, such as L1_tau0.05")
+    parser.add_argument("--only", choices=[cell.name for cell in CELLS], help="one cell of the table")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
     parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")
     parser.add_argument(
@@ -139,7 +146,7 @@ def main() -> None:
         action="append",
         help="a shipped network or a folder, instead of all shipped (gallery: instead of flagship)",
     )
-    parser.add_argument("--guide", type=Path, help="folder of a guide (benchmarks/guide.py), to begin from")
+    parser.add_argument("--guide", type=Path, help="folder of a guide, instead of the shipped one")
     parser.add_argument("--tau", type=float, default=0.05, help="of the calibration or the gallery")
     parser.add_argument("--currents", type=int, default=1, help="of the gallery")
     options = parser.parse_args()

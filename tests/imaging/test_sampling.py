@@ -118,7 +118,7 @@ def test_a_damaged_guide_is_one_line(home, measurement):
 
 def test_a_guide_that_knows_the_body_shows_it_soon(home, monkeypatch, measurement):
     guides.save(knowing(), home / "guide")
-    monkeypatch.setattr(sampling, "_GUIDED", SHORT)
+    monkeypatch.setattr(sampling, "GUIDED", SHORT)
     found = method("posterior")(measurement, Options(n=100))
     assert found.noise == pytest.approx(TAU, rel=0.1)
     assert found.image.shape == (101, 101)

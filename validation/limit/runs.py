@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from eitlens.classical import posterior
 from eitlens.classical.posterior import PosteriorResult, Settings
 from eitlens.classical.posterior.diagnostics import functions
 from eitlens.classical.posterior.guided import Guide
+from eitlens.classical.posterior.settings import GUIDED
 from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
@@ -20,9 +21,10 @@ from limit.files import write
 from limit.measurements import Cell, fingerprint, measured, prior, recipe
 from limit.scores import best
 
-TABLE = Settings(islands=4, levels=28, warmup=160, least=300, most=1500)
-COST = Settings(islands=4, levels=28, warmup=120, least=200, most=6000)
-CALIBRATION = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
+TABLE = replace(GUIDED, least=150, most=600)
+CALIBRATION = replace(GUIDED, islands=2, least=300, most=300)
+ALONE = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
+"""Of a calibration for which there is no guide."""
 _KEPT_SAMPLES = 32
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from eitlens.classical.posterior.sampler import Progress
     from eitlens.imaging import Reconstruction
-    from eitlens.imaging.options import Progress
 
 _SUFFIXES = (".png", ".pdf", ".npz", ".json")
 

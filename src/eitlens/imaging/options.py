@@ -1,10 +1,8 @@
 """How an image is made; a method takes what it needs of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-Progress = Callable[[float, str], None]
-"""Told the part done, 0 to 1, and what is being done."""
+from eitlens.classical.posterior.sampler import Progress
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """The posterior of the paper's ellipses as an imaging method: slow, and the best there is for bodies of that kind."""
 
 import math
-from dataclasses import replace
 from time import perf_counter
 
 import torch
 
 from eitlens.classical import posterior as bayes
+from eitlens.classical.posterior.settings import GUIDED, GUIDED_ON_A_GPU
 from eitlens.data import CurrentsConfig, pick_device
 from eitlens.domain import Square
 from eitlens.errors import InputError
@@ -23,10 +23,7 @@ from eitlens.phantom import EllipseSampler
 
 _CELLS, _CURRENTS, _PRIOR = 200, 3, EllipseSampler(seed=0, disjoint=True)
 _QUIETEST, _PATIENCE = 0.005, 300.0
-# A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
-# more chains cost little (docs/posterior.md).
-_ALONE, _GUIDED = bayes.Settings(), bayes.Settings(levels=12, warmup=40, slides=4, tries=2)
-_GUIDED_ON_A_GPU = replace(_GUIDED, tries=8, ladders=16, least=40)
+_ALONE = bayes.Settings()
 
 
 def posterior(measurement: Measurement, options: Options) -> Reconstruction:
@@ -57,7 +54,9 @@ def _reason(found: bayes.PosteriorResult) -> str:
     rhat = float(found.diagnostics.rhat[0])
     if math.isinf(rhat):
         return "the warm-up took all the time"
-    told = "" if bool(found.diagnostics.arrived[0]) else ", and not every island found it anew from high noise"
+    told = (
+        "" if bool(found.diagnostics.arrived[0]) else ", and not every island found it anew from high noise"
+    )
     return f"R-hat {rhat:.2f}{told}"
 
 
@@ -75,7 +74,7 @@ def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.Posterio
         CurrentsConfig("cosine", len(prepared.difference)).build(square, device),
         tau,
         _PRIOR,
-        _ALONE if guide is None else _GUIDED_ON_A_GPU if on_gpu else _GUIDED,
+        _ALONE if guide is None else GUIDED_ON_A_GPU if on_gpu else GUIDED,
         options.progress,
         seconds=options.seconds or _PATIENCE,
         guide=guide,

@@ -24,6 +24,7 @@ from eitlens.forward.currents import project
 from eitlens.phantom import EllipseSampler
 
 Progress = Callable[[float, str], None]
+"""Told the part done, 0 to 1, and what is being done."""
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
 _CHECKED_EVERY = 20

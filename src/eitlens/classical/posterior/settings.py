@@ -1,6 +1,6 @@
 """How hard the sampler tries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eitlens.classical.posterior.likelihood import FLOOR
 from eitlens.errors import InputError
@@ -46,3 +46,9 @@ class Settings:
                 raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
         if self.most < self.least:
             raise InputError(f"posterior: most={self.most} is below least={self.least}")
+
+
+# A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
+# more chains cost little (docs/posterior.md).
+GUIDED = Settings(levels=12, warmup=40, slides=4, tries=2)
+GUIDED_ON_A_GPU = replace(GUIDED, tries=8, ladders=16, least=40)
