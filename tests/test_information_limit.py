@@ -1,5 +1,6 @@
 """What the result files of the information limit say, and how their tables, claims and pictures are made."""
 
+import math
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 
-from limit import claims, costs, files, kept, pictures, report
+from limit import claims, costs, files, kept, pictures, report, scores
 from limit.measurements import Cell, fingerprint, measured, same
 
 needs_files = pytest.mark.skipif(not list(report.cells()), reason="no result files of the information limit")
@@ -41,16 +42,16 @@ def test_the_costs_are_what_the_files_say():
 @pytest.mark.parametrize("cell", [cell for cell, _ in report.cells()], ids=lambda cell: cell.name)
 def test_the_files_of_a_cell_fit_together(cell):
     limit = dict(report.cells())[cell]
-    for scores in report.methods(cell, limit).values():
-        assert {len(values) for values in scores.values()} == {limit["phantoms"]}
+    for values in report.methods(cell, limit).values():
+        assert {len(each) for each in values.values()} == {limit["phantoms"]}
     found = kept.load(cell)
     assert len(found.samples) == len(found.mean) == len(found.best) == limit["phantoms"] >= 48
     assert same(measured(cell, 0, limit["phantoms"], torch.device("cpu")), limit["data"])
 
 
 def test_the_sampler_is_right():
-    found = [*claims.disk(), *claims.calibration(1)]
-    assert len(found) == 4 + 1 + 9 + 1
+    found = [*claims.disk(), *claims.calibration(1), *claims.calibration(4)]
+    assert len(found) == 4 + (1 + 9 + 1) + (1 + 18 + 1)
     assert all(claim.holds for claim in found)
 
 
@@ -60,7 +61,8 @@ def made_up(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "RESULTS", tmp_path / "results")
     dice = [0.7 + 0.2 * k / (COUNT - 1) for k in range(COUNT)]
     limit = dict.fromkeys(("hard_dice", "soft_dice", "expected_dice"), dice)
-    limit |= {name: [1 - value for value in dice] for name in ("cross_entropy", "relative_l2")}
+    lower = ("cross_entropy", "expected_cross_entropy", "relative_l2")
+    limit |= {name: [1 - value for value in dice] for name in lower}
     rhat, arrived = [1.2, *[1.01] * (COUNT - 1)], [*[True] * (COUNT - 1), False]
     files.write(
         f"{CELL.name}.json",
@@ -70,7 +72,7 @@ def made_up(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_only_what_converged_is_compared(made_up):
+def test_all_are_compared_and_what_converged_is_known(made_up):
     ((_, limit),) = report.cells()
     assert report.converged(limit).tolist() == [False, *[True] * (COUNT - 2), False]
     (rival,) = report.rivals()
@@ -107,7 +109,7 @@ def test_tables_and_plot_go_into_the_page(made_up):
     assert text.startswith("before\n<!-- table -->\n\n| L |")
     assert text.endswith("<!-- end of table -->\nafter\n")
     assert "| 1 | 0.05 | limit (posterior) | 0.800 ± 0.019 |" in text
-    assert "| 1 | 0.05 | network | -0.050 ± 0.000 |  |  |  | 10 |" in text
+    assert "| 1 | 0.05 | network | -0.050 ± 0.000 |  |  |  |" in text
     assert "| 1 | 0.05 | the same, linearised estimate | 0.817 |  | 0.107 |  |  |" in text
     assert "](images/plot.png)" in text
     assert 5000 < plot.stat().st_size < 150_000
@@ -130,6 +132,17 @@ def test_kept_images_come_back(made_up):
     assert float((found.mean - mean).abs().max()) < 0.013
     spread = [(m * (1 - m)).sqrt() for m in (found.mean, mean)]
     assert float((spread[0] - spread[1]).abs().max()) < 0.013
+
+
+def test_a_sure_mean_is_scored_as_it_expects():
+    """A square of whose inside 99 draws are sure: what is scored is what was expected, when it is the truth."""
+    truth = torch.zeros(60, 60, dtype=torch.float64)
+    truth[20:40, 20:40] = 1
+    found = scores.of_mean(truth, 99.0, truth)
+    assert found["hard_dice_of_mean"] == pytest.approx(1, abs=1e-6)
+    assert 0 < found["cross_entropy"] < found["expected_cross_entropy"] < 0.01
+    unsure = scores.of_mean(0.2 + 0.6 * truth, 99.0, truth)
+    assert unsure["cross_entropy"] == pytest.approx(-math.log(0.8), abs=0.01)
 
 
 def test_other_measurements_are_told_apart():

@@ -8,6 +8,7 @@ and every claim about them. The files come from the parts, which want a GPU:
     python validation/information_limit.py cost --device cuda         # single measurements until R-hat < 1.05
     python validation/information_limit.py disk                       # against quadrature, on a CPU
     python validation/information_limit.py compare                    # shipped networks and DSM, on a CPU
+    python validation/information_limit.py rescore                    # what the kept means decide, again, on a CPU
     python validation/information_limit.py gallery                    # pictures of three phantoms, on a CPU
 
 A part that has its file already is left alone, so that a run cut short goes on where it was.
@@ -18,11 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from limit import costs, files, pictures, report, runs
+from limit import costs, files, kept, pictures, report, runs
 from limit.claims import SECONDS, every
 from limit.disk import against_quadrature
 from limit.measurements import CELLS, PHANTOMS, Cell, measured, same
-from limit.scores import of_direct_sampling, of_logits
+from limit.scores import of_direct_sampling, of_logits, of_mean
 
 from eitlens import imaging
 from eitlens.classical.posterior import Settings
@@ -86,6 +87,15 @@ def compare(options: argparse.Namespace) -> None:
         files.write(f"{cell.name}_compared.json", found)
 
 
+def rescore(options: argparse.Namespace) -> None:
+    """Scores of the mean images as they were kept: for when the way from samples to probabilities has changed."""
+    for cell, limit in report.cells():
+        truth = measured(cell, 0, limit["phantoms"], torch.device("cpu")).truth.double()
+        found = [of_mean(*each) for each in zip(kept.load(cell).mean, limit["ess"], truth, strict=True)]
+        limit["scores"] |= {name: [one[name] for one in found] for name in found[0]}
+        files.write(f"{cell.name}.json", limit | {"rescored": "from the kept means"})
+
+
 def gallery(options: argparse.Namespace) -> None:
     """An easy, a typical and an ambiguous phantom, from the kept samples and images of a cell."""
     given = options.network or [imaging.DEFAULT]
@@ -125,7 +135,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = {"table": table, "calibration": calibration, "cost": cost, "disk": one_disk}
-    parts |= {"compare": compare, "gallery": gallery}
+    parts |= {"compare": compare, "rescore": rescore, "gallery": gallery}
     parser.add_argument("part", nargs="?", choices=parts)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--limit", type=int, help="phantoms or draws, instead of 48, 128, 1")

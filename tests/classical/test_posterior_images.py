@@ -45,8 +45,16 @@ def test_the_l2_image_is_best_for_the_relative_error() -> None:
 
 
 def test_smoothing_never_claims_certainty() -> None:
-    found = smoothed(torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64), 99.0)
-    torch.testing.assert_close(found, torch.tensor([0.005, 0.5, 0.995], dtype=torch.float64))
+    """Of 99 draws all of which cover the left half: unsure by a draw's half at its edge, and hardly far from it."""
+    mean = torch.zeros(101, 81, dtype=torch.float64)
+    mean[:50] = 1.0
+    found = smoothed(mean, 99.0)
+    assert 0 < float(found.min()) < 2e-5
+    assert 0 < float(1 - found.max()) < 2e-5
+    expected = torch.tensor([0.995, 0.005], dtype=torch.float64).expand(81, 2).T
+    torch.testing.assert_close(found[49:51], expected, atol=2e-3, rtol=0)
+    # A square is as good from every side.
+    torch.testing.assert_close(smoothed(mean.T, 99.0), found.T)
 
 
 def test_islands_that_disagree_are_noticed() -> None:

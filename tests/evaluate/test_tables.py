@@ -149,7 +149,15 @@ def test_quotes_follow_their_sources(tmp_path):
     last = json.loads((ROOT / "results/table1/uit/0/result.json").read_text())["last"]["soft_dice"]
     assert lookup("table1/uit/0 result.last.soft_dice", PLACES) == f"{last:.3f}"
     assert lookup("table1/uit/0 log.soft_dice 50", PLACES) == f"{last:.3f}"
+    limit = json.loads((ROOT / "results/information_limit/L1_tau0.05.json").read_text())["scores"][
+        "soft_dice"
+    ]
+    assert lookup("limit/L1_tau0.05 soft_dice", PLACES) == f"{sum(limit) / len(limit):.3f}"
+    assert lookup("limit/L1_tau0.05 hard_dice direct sampling", PLACES) < lookup(
+        "limit/L1_tau0.05 hard_dice", PLACES
+    )
     empty = Places(tmp_path, tmp_path)
+    assert lookup("limit/L1_tau0.05 soft_dice", empty) == "–"
     assert (
         refresh("Dice 0.1<!--= table1/uit/0 soft_dice -->.", empty)
         == "Dice –<!--= table1/uit/0 soft_dice -->."

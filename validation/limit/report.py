@@ -28,9 +28,9 @@ LINEARISED = {
     (3, 0.05): ("0.977", "0.015"),
     (3, 0.2): ("0.933", "0.042"),
 }
-# Converged measurements of a cell, below which their means say little.
+# Converged measurements of a cell, below which their means say little …
 FEWEST = 8
-# … and the part of all from which on their mean is taken for the limit in the plot.
+# … and the part of all from which on the limit is drawn full in the plot.
 _MOST = 0.9
 _LIMIT = "limit (posterior)"
 _PLOT = (
@@ -81,22 +81,18 @@ def converged(limit: dict[str, Any]) -> Any:
 
 
 def rivals() -> list[Rival]:
-    """Every method against the limit on every metric, where the sampler converged.
+    """Every method against the limit on every metric.
 
-    That choice is fair: it depends on the measurement and on the sampler's luck but not on the truth, and the best
-    image is best for every measurement by itself. What is left of the sampler's error makes the limit look worse
-    than it is, and so a method better.
+    On all phantoms, converged or not: what is left of the sampler's error makes the limit look worse than it is, and
+    so a method better.
     """
     found = []
     for cell, limit in cells():
-        chosen = converged(limit)
-        if chosen.sum() < FEWEST:
-            continue
         for method, scores in list(methods(cell, limit).items())[1:]:
             for metric in (name for name in METRICS if name in scores):
                 sign = 1 if metric in LARGER else -1
                 gains = np.asarray(scores[metric]) - np.asarray(limit["scores"][metric])
-                found.append(Rival(cell, method, metric, mean(list(sign * gains[chosen]))))
+                found.append(Rival(cell, method, metric, mean(list(sign * gains))))
     return found
 
 
@@ -127,8 +123,8 @@ def table() -> str:
 
 def _estimates(cell: Cell, scores: dict[str, list[float]]) -> list[str]:
     """What the limit should be without asking the truth: as the posterior expects, and to first order."""
-    expected = _text(mean(scores["expected_dice"]))
-    rows = [_row(cell, "the same, as the posterior expects", [expected, "", "", "", ""])]
+    dice, entropy = (_text(mean(scores[f"expected_{name}"])) for name in ("dice", "cross_entropy"))
+    rows = [_row(cell, "the same, as the posterior expects", [dice, "", entropy, "", ""])]
     if (cell.currents, cell.tau) in LINEARISED:
         dice, entropy = LINEARISED[cell.currents, cell.tau]
         rows.append(_row(cell, "the same, linearised estimate", [dice, "", entropy, "", ""]))
@@ -136,24 +132,20 @@ def _estimates(cell: Cell, scores: dict[str, list[float]]) -> list[str]:
 
 
 def distances() -> str:
-    """Converged measurements only: how far each method is from the limit, paired by phantom, in Markdown."""
+    """How far each method is from the limit, paired by phantom, in Markdown."""
     rows: dict[tuple[Cell, str], dict[str, str]] = {}
     for rival in rivals():
         texts = rows.setdefault((rival.cell, rival.method), {})
         texts[rival.metric] = _text(rival.gain, "+")
-    sizes = {cell: int(converged(limit).sum()) for cell, limit in cells()}
-    lines = _head([*METRICS.values(), "phantoms"])
+    lines = _head([*METRICS.values()])
     for (cell, method), texts in rows.items():
-        lines.append(_row(cell, method, [*(texts.get(m, "") for m in METRICS), f"{sizes[cell]}"]))
+        lines.append(_row(cell, method, [texts.get(m, "") for m in METRICS]))
     return "\n".join(lines)
 
 
 def tables() -> str:
     """Both, as they stand in the page."""
-    text = (
-        "Gain on the limit, paired by phantom, on the measurements that converged (cells with at least "
-        f"{FEWEST} of them); negative is worse than the limit, whatever the metric:"
-    )
+    text = "Gain on the limit, paired by phantom; negative is worse than the limit, whatever the metric:"
     return f"{table()}\n\n{text}\n\n{distances()}" if rivals() else table()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from eitlens.classical import posterior
 from eitlens.classical.posterior import PosteriorResult, Settings
@@ -26,6 +27,10 @@ CALIBRATION = replace(GUIDED, islands=2, least=300, most=300)
 ALONE = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
 """Of a calibration for which there is no guide."""
 _KEPT_SAMPLES = 32
+_RANKED = 9
+"""Draws of each posterior that a truth is ranked among: hardly more are independent of each other, and those that are
+not crowd the ranks at both ends (Talts et al., section 5). There are ten ranks then, and ten bins in `report.uniform`.
+"""
 
 
 def fill(
@@ -95,13 +100,13 @@ def calibrate(
         noisy, domain, given, tau, draws.prior, settings, _printer("calibration"), seconds, guide
     )
     truth = functions(batch.groups[0].parameters, noisy.new_zeros(draws.count))[:, :-1]
-    drawn_functions = functions(result.rows, torch.zeros_like(result.misfit))[..., :-1]
-    below = (drawn_functions < truth[:, None]).double()
-    rank = torch.einsum("ms,msf->mf", result.weight, below)
+    drawn = _apart(result.rows, _RANKED)
+    below = functions(drawn, drawn.new_zeros(drawn.shape[:2]))[..., :-1] < truth[:, None]
+    rank = (below.sum(1) + 0.5) / (_RANKED + 1)
     write(
         f"calibration_{draws.prior.count}.json",
         {"draws": draws.count, "ellipses": draws.prior.count, "tau": tau, "currents": 1, "cells": draws.cells}
-        | {"settings": vars(settings), "guided": guide is not None}
+        | {"settings": vars(settings), "guided": guide is not None, "ranked_among": _RANKED}
         | {"ranks": {n: rank[:, i].tolist() for i, n in _named(draws.prior.count)}}
         | _diagnosed(result),
     )
@@ -140,6 +145,12 @@ def cost(
             f"cost_{device.type}.json",
             {"device": where, "settings": vars(settings), "guided": guide is not None, "measurements": rows},
         )
+
+
+def _apart(rows: Tensor, count: int) -> Tensor:
+    """So many draws of every measurement, as far apart in time as there are: its islands come one after the other."""
+    place = (torch.arange(count, device=rows.device) + 0.5) / count * rows.shape[1]
+    return rows[:, place.long()]
 
 
 def _named(ellipses: int) -> list[tuple[int, str]]:

@@ -17,20 +17,29 @@ _TUNING = 48
 
 def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
     """Each metric of the image that is best for it (see `eitlens.classical.posterior.images`)."""
-    # Islands that disagree put their number of draws below any use: they are still some.
-    probable = torch.logit(smoothed(found.mean, max(effective, _LEAST_EFFECTIVE)))
     chosen = torch.where(found.dice, _CERTAIN, -_CERTAIN)
     error = torch.logit(found.l2.clamp(1e-9, 1 - 1e-9))
     values = {
         "hard_dice": metrics.hard_dice(chosen[None], truth[None]),
         "soft_dice": metrics.soft_dice(chosen[None], truth[None]),
-        "cross_entropy": metrics.cross_entropy(probable[None], truth[None]),
         "relative_l2": metrics.relative_l2(error[None], truth[None]),
         # This metric squashes the logits twice as hard.
         "paper_l2": metrics.paper_l2(error[None] / 2, truth[None]),
-        "hard_dice_of_mean": metrics.hard_dice(probable[None], truth[None]),
     }
-    return {name: float(v) for name, v in values.items()} | {"expected_dice": found.expected_dice}
+    expected = {"expected_dice": found.expected_dice}
+    return {name: float(v) for name, v in values.items()} | expected | of_mean(found.mean, effective, truth)
+
+
+def of_mean(mean: Tensor, effective: float, truth: Tensor) -> dict[str, float]:
+    """What the mean image alone decides, and the cross entropy -Σ p log p + (1 - p) log(1 - p) it expects."""
+    # Islands that disagree put their number of draws below any use: they are still some.
+    p = smoothed(mean, max(effective, _LEAST_EFFECTIVE))
+    logits = torch.logit(p)[None]
+    return {
+        "cross_entropy": float(metrics.cross_entropy(logits, truth[None])),
+        "expected_cross_entropy": float(metrics.cross_entropy(logits, p[None])),
+        "hard_dice_of_mean": float(metrics.hard_dice(logits, truth[None])),
+    }
 
 
 def of_logits(logits: Float64[Tensor, "samples nx ny"], truth: Tensor) -> dict[str, list[float]]:

@@ -27,7 +27,7 @@ Progress = Callable[[float, str], None]
 """Told the part done, 0 to 1, and what is being done."""
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-_CHECKED_EVERY = 20
+_CHECKED_EVERY = 10
 _MOST_SAMPLES = 20_000
 _MOST_IN_AN_IMAGE = 2000
 
@@ -172,9 +172,15 @@ class _Trace:
         self.records.append(record)
         self.values.append(functions(record.rows, record.likelihood))
 
-    def kept(self, values: list[Tensor], warmup: int) -> Float64[Tensor, "measurements ladders draws *value"]:
-        """The last three quarters of all sweeps, without those of the warm-up."""
-        first = max(warmup, len(values) // 4)
+    def kept(
+        self, values: list[Tensor], settings: Settings
+    ) -> Float64[Tensor, "measurements ladders draws *value"]:
+        """The last three quarters of all sweeps, without those of the warm-up.
+
+        Of many short ladders the second half of these: there are draws enough, and the common start is to be forgotten.
+        """
+        short = max(0, len(values) - settings.warmup) // 2 if settings.ladders > 1 else 0
+        first = max(settings.warmup + short, len(values) // 4)
         return torch.stack(values[min(first, len(values) - 1) :], 2)
 
 
@@ -200,17 +206,17 @@ def _progress(trace: _Trace, settings: Settings, turn: int, clock: _Clock, repor
     if turn <= settings.warmup:
         report(part, f"warm-up, sweep {turn} of {settings.warmup}")
     elif turn % _CHECKED_EVERY == 0 or turn == settings.warmup + settings.most:
-        rhat = float(agreement(trace.kept(trace.values, settings.warmup), settings.ladders)[0].max())
+        rhat = float(agreement(trace.kept(trace.values, settings), settings.ladders)[0].max())
         report(part, f"sweep {turn}, R-hat {rhat:.3f}")
         return rhat < AGREED
     return False
 
 
 def _result(target: Target, trace: _Trace, settings: Settings, seconds: float) -> PosteriorResult:
-    warmup, records = settings.warmup, trace.records
-    over = len(records) > warmup
+    records = trace.records
+    over = len(records) > settings.warmup
     ladders = settings.ladders if over else 1
-    rhat, ess = agreement(trace.kept(trace.values, warmup), ladders)
+    rhat, ess = agreement(trace.kept(trace.values, settings), ladders)
     trips = torch.unflatten(records[-1].trips, 1, (-1, ladders)).sum(-1)
     late = records[-(len(records) + 1) // 2 :]
     diagnostics = Diagnostics(
@@ -224,7 +230,7 @@ def _result(target: Target, trace: _Trace, settings: Settings, seconds: float) -
         seconds,
     )
     rows, misfit = (
-        _thinned(trace.kept(part, warmup))
+        _thinned(trace.kept(part, settings))
         for part in ([record.rows for record in records], [record.misfit for record in records])
     )
     weight = torch.full_like(misfit, 1 / misfit.shape[1])

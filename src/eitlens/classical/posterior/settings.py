@@ -51,4 +51,4 @@ class Settings:
 # A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
 # more chains cost little (docs/posterior.md).
 GUIDED = Settings(levels=12, warmup=40, slides=4, tries=2)
-GUIDED_ON_A_GPU = replace(GUIDED, tries=8, ladders=16, least=40)
+GUIDED_ON_A_GPU = replace(GUIDED, tries=4, ladders=32, least=40)

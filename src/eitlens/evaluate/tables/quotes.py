@@ -8,10 +8,12 @@ variants/NAME/NETWORK/TAU METRIC [AT]   the same of a variant
 table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.cross_entropy
 table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
 shipped/NAME/L METRIC AT                a network of the package, given L currents
+limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
 paper/NETWORK METRIC AT                 what the paper prints
 """
 
 import csv
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,8 @@ def lookup(source: str, places: Places) -> str:
     try:
         place, key, *rest = source.split()
         kind, _, name = place.partition("/")
+        if kind == "limit":
+            return number(_limit(places.results / "information_limit", name, key, " ".join(rest)))
         at = float(rest[0]) if rest else None
         if kind == "paper":
             return number(published()[name].value(key, at or 0.0))
@@ -62,6 +66,15 @@ def lookup(source: str, places: Places) -> str:
 
 def _mean(scores: Any, tau: float, metric: str) -> float | None:
     return scores[tau][metric].mean if tau in scores else None
+
+
+def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
+    path = folder / f"{cell}{'_compared' if method else ''}.json"
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    values = found[method or "scores"][metric]
+    return float(sum(values) / len(values))
 
 
 def _entry(values: Any, keys: list[str]) -> float:
