@@ -10,6 +10,7 @@ from eitlens.errors import InputError
 from eitlens.evaluate.examples import Examples
 from eitlens.evaluate.tables.cells import Cell, read_record
 from eitlens.evaluate.trained import Trained
+from eitlens.train.claim import claim
 from eitlens.train.config import TrainConfig
 from eitlens.train.table1 import RESERVE, Plan, fill, missing, run_cell
 from eitlens.train.variants import VARIANTS
@@ -59,6 +60,28 @@ def test_when_the_time_is_over_no_other_cell_is_begun(plan, monkeypatch):
     monkeypatch.setattr("eitlens.train.table1.run_cell", lambda *_: False)
     cells = [Cell("fno", 0.0), Cell("fno", 0.2)]
     assert fill(plan, cells) == {cells[0]: "stopped"}
+
+
+def test_processes_share_the_cells(plan, monkeypatch):
+    """What another holds is left to it; what another has finished meanwhile is not trained again."""
+    cells, trained = [Cell("fno", 0.0), Cell("fno", 0.2), Cell("unet", 0.0)], []
+    finished = cells[1].folder(plan.table) / "result.json"
+
+    def run(plan, cell, minutes, observers):
+        trained.append(cell)
+        finished.parent.mkdir(parents=True)
+        finished.write_text("{}")
+        return True
+
+    monkeypatch.setattr("eitlens.train.table1.run_cell", run)
+    with claim(plan.claim(cells[0])) as mine:
+        assert mine
+        assert fill(plan, [cells[2], *cells[:2]]) == {cells[2]: "finished"}
+    assert trained == [cells[2]]
+    finished.unlink()
+    finished.parent.rmdir()
+    with claim(plan.claim(cells[0])) as mine:
+        assert mine
 
 
 def test_what_was_kept_is_what_was_scored(plan):

@@ -43,6 +43,8 @@ def table1(
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
 
+    The same command started twice shares the cells, which a large GPU needs to be busy.
+
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
     if train:

@@ -1,7 +1,9 @@
 """Filling the cells of Table 1: data, training, scores and what is kept, cell by cell, each resumable.
 
 A cell is trained in its own folder under `runs` and is finished when its result.json lies in the table. Stopped
-or killed, the same call goes on: with the cell that was being trained, then with those that are missing.
+or killed, the same call goes on: with the cell that was being trained, then with those that are missing. Several
+processes with the same folders share the cells: each trains what no other is training, so that a large GPU has
+something to do while one of them compiles, reads or scores.
 """
 
 import shutil
@@ -23,6 +25,7 @@ from eitlens.evaluate.tables.published import LEVELS
 from eitlens.evaluate.trained import Trained, save_compact
 from eitlens.models.registry import preset as network_preset
 from eitlens.train import Observer, train
+from eitlens.train.claim import claim
 from eitlens.train.config import Compile, NetworkConfig, Precision, SourceConfig, TrainConfig
 from eitlens.train.folder import RunFolder, write_json
 from eitlens.train.presets import preset
@@ -76,6 +79,11 @@ class Plan:
         """Where a cell is trained."""
         return cell.folder(self.runs / self.variant)
 
+    def claim(self, cell: Cell) -> Path:
+        """What the process holds that trains the cell."""
+        run = self.run(cell)
+        return run.with_name(f".{run.name}.claim")
+
     def recipe(self, cell: Cell) -> TrainConfig:
         """The configuration of a cell's training."""
         currents = network_preset(cell.preset).config.currents
@@ -115,12 +123,10 @@ def fill(
         left = (end - time.monotonic()) / 60 - RESERVE
         if left <= 0:
             break
-        why = ""
-        try:
-            outcomes[cell] = "finished" if run_cell(plan, cell, left, observers(cell)) else "stopped"
-        except (ValueError, RuntimeError) as error:
-            outcomes[cell], why = "failed", str(error).splitlines()[0]
-            _forget(RunFolder(plan.run(cell)))
+        with claim(plan.claim(cell)) as mine:
+            if not (mine and missing(plan, [cell])):
+                continue
+            outcomes[cell], why = _attempt(plan, cell, left, observers(cell))
         tell(cell, outcomes[cell], why)
         torch.compiler.reset()
         if outcomes[cell] == "stopped":
@@ -128,9 +134,19 @@ def fill(
     return outcomes
 
 
+def _attempt(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...]) -> tuple[Outcome, str]:
+    """What became of a cell, and why it failed if it did."""
+    try:
+        return ("finished" if run_cell(plan, cell, minutes, observers) else "stopped"), ""
+    except (ValueError, RuntimeError) as error:
+        _forget(RunFolder(plan.run(cell)))
+        return "failed", str(error).splitlines()[0]
+
+
 def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...] = ()) -> bool:
     """Train a cell, or go on with it, and bring its results home; whether it is finished."""
-    generate(plan.data, plan.data_folder, device=plan.device)
+    with claim(plan.data_folder.with_name(f".{plan.data_folder.name}.claim"), wait=True):
+        generate(plan.data, plan.data_folder, device=plan.device)
     run = RunFolder(plan.run(cell))
     if not run.result.exists():
         result = train(plan.recipe(cell), run.path, plan.device, minutes, observers)
