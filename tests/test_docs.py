@@ -11,9 +11,10 @@ from eitlens.evaluate.tables.quotes import refresh, sources
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+LINKING = [*PAGES, *ROOT.glob("benchmarks/*.md"), *ROOT.glob("src/eitlens/weights/*/card.md")]
 QUOTING = [page for page in PAGES if sources(page.read_text())]
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def test_the_api_reference_is_up_to_date():

@@ -11,7 +11,8 @@ and every claim about them. The files come from the parts, which want a GPU:
     python validation/information_limit.py rescore                    # what the kept means decide, again, on a CPU
     python validation/information_limit.py gallery                    # pictures of three phantoms, on a CPU
 
-A part that has its file already is left alone, so that a run cut short goes on where it was.
+A cell of the table or a calibration that has its file already is left alone, so that a run cut short goes on where it
+was.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
 PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
+SETTINGS = ("islands", "levels", "warmup", "least", "most", "slides", "tries", "top", "ladders")
 
 
 def table(options: argparse.Namespace) -> None:
@@ -124,29 +126,31 @@ def _guide(options: argparse.Namespace) -> Guide | None:
 
 
 def _settings(standard: Settings, options: argparse.Namespace) -> Settings:
-    names = ("islands", "levels", "warmup", "least", "most", "slides", "tries", "top", "ladders")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     return replace(standard, **given)
 
 
-def main() -> None:
-    """Run a part, or check the claims."""
+PARTS = {
+    "table": table,
+    "calibration": calibration,
+    "cost": cost,
+    "disk": one_disk,
+    "compare": compare,
+    "rescore": rescore,
+    "gallery": gallery,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = {"table": table, "calibration": calibration, "cost": cost, "disk": one_disk}
-    parts |= {"compare": compare, "rescore": rescore, "gallery": gallery}
-    parser.add_argument("part", nargs="?", choices=parts)
+    parser.add_argument("part", nargs="?", choices=PARTS)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--limit", type=int, help="phantoms or draws, instead of 48, 128, 1")
     parser.add_argument("--seconds", type=float, help="time for each cell, the calibration or a measurement")
-    parser.add_argument("--islands", type=int, help="ladders a measurement")
-    parser.add_argument("--levels", type=int, help="levels of a ladder")
-    parser.add_argument("--warmup", type=int, help="sweeps of the warm-up")
-    parser.add_argument("--least", type=int, help="sweeps after it, at least")
-    parser.add_argument("--most", type=int, help="sweeps after it, at most")
-    for name, kind in {"slides": int, "tries": int, "top": float, "ladders": int}.items():
-        parser.add_argument(f"--{name}", type=kind, help="as in `Settings`")
+    for name in SETTINGS:
+        parser.add_argument(f"--{name}", type=float if name == "top" else int, help="as in `Settings`")
     parser.add_argument("--workers", type=int, default=1, help="processes on a CPU, for the part `cost`")
     parser.add_argument("--only", choices=[cell.name for cell in CELLS], help="one cell of the table")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
@@ -159,11 +163,16 @@ def main() -> None:
     parser.add_argument("--guide", type=Path, help="folder of a guide, instead of the shipped one")
     parser.add_argument("--tau", type=float, default=0.05, help="of the calibration or the gallery")
     parser.add_argument("--currents", type=int, default=1, help="of the gallery")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Run a part, or check the claims."""
+    options = _parser().parse_args()
     if options.part is None:
         claims()
     else:
-        parts[options.part](options)
+        PARTS[options.part](options)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from posterior_case import rows
 from torch import Tensor
 
 from eitlens.classical.posterior.diagnostics import agreement, functions
-from eitlens.classical.posterior.images import images, smoothed
+from eitlens.classical.posterior.images import images, mean, smoothed
 from eitlens.classical.posterior.target import phantoms
 from eitlens.domain import Square
 from eitlens.phantom import indicator
@@ -19,6 +19,7 @@ def test_the_best_set_beats_every_threshold_of_the_mean() -> None:
     best = images(square, place, weight, 10.0, 1.0)
     inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
     torch.testing.assert_close(best.mean, inside.mean(0))
+    assert torch.equal(mean(square, place, weight), best.mean)
 
     def expected(chosen: Tensor) -> float:
         both = (inside * chosen).sum((1, 2))
@@ -46,15 +47,15 @@ def test_the_l2_image_is_best_for_the_relative_error() -> None:
 
 def test_smoothing_never_claims_certainty() -> None:
     """Of 99 draws all of which cover the left half: unsure by a draw's half at its edge, and hardly far from it."""
-    mean = torch.zeros(101, 81, dtype=torch.float64)
-    mean[:50] = 1.0
-    found = smoothed(mean, 99.0)
+    half = torch.zeros(101, 81, dtype=torch.float64)
+    half[:50] = 1.0
+    found = smoothed(half, 99.0)
     assert 0 < float(found.min()) < 2e-5
     assert 0 < float(1 - found.max()) < 2e-5
     expected = torch.tensor([0.995, 0.005], dtype=torch.float64).expand(81, 2).T
     torch.testing.assert_close(found[49:51], expected, atol=2e-3, rtol=0)
     # A square is as good from every side.
-    torch.testing.assert_close(smoothed(mean.T, 99.0), found.T)
+    torch.testing.assert_close(smoothed(half.T, 99.0), found.T)
 
 
 def test_islands_that_disagree_are_noticed() -> None:

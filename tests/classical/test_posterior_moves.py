@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def shaken(target: Target, chains: Chains, level: Tensor, generator: torch.Gener
     return jump(target, chains, level, generator, shakes(level))
 
 
-@pytest.mark.parametrize("move", [shaken, slide])
+@pytest.mark.parametrize("move", [shaken, partial(slide, learning=0.4)], ids=["shaken", "slide"])
 def test_without_data_a_move_leaves_the_prior_alone(move: Callable[..., Chains]) -> None:
     """Draws of two ellipses apart, moved 6 times under noise that drowns the data: still such draws."""
     prior, count = EllipseSampler(seed=4, count=2, disjoint=True), 200

@@ -92,7 +92,8 @@ def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time()
     first, second = runs
     assert torch.equal(first.rows, second.rows)
     assert said[-1] == pytest.approx(1.0)
-    apart = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, workers=2)
+    # More workers than islands: one each.
+    apart = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, workers=3)
     assert apart.rows.shape == first.rows.shape
     left, right = apart.rows[0].unflatten(0, (2, -1))
     assert not torch.equal(left, right)
@@ -105,6 +106,7 @@ def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time()
     ("change", "message"),
     [
         ({"tau": 0.0}, "noise level"),
+        ({"tau": torch.tensor([0.1, 0.2])}, r"one tau for all or 1, one a measurement, got \(2,\)"),
         ({"prior": EllipseSampler(seed=1)}, "disjoint=True"),
         ({"difference": torch.zeros(2, 64)}, "zero everywhere"),
         ({"difference": torch.ones(3, 64)}, "like the currents"),

@@ -77,7 +77,10 @@ def test_damage_is_repaired_and_said(recipe, tmp_path):
         (["generate", "--preset", "papper", "--out", "x"], "choose one of paper, paper-disjoint, smoke"),
         (["generate", "--preset", "smoke", "--out", "x", "--shard", "3/2"], "expected i/N"),
         (["generate", "--preset", "smoke", "--out", "x", "--device", "gpu"], "choose auto, cpu, cuda"),
-        (["generate", "--config", "none.json", "--out", "x"], "none.json: not a JSON file"),
+        (
+            ["generate", "--config", "none.json", "--out", "x"],
+            "none.json: No such file or directory: see docs",
+        ),
         (["check", "nowhere"], "manifest.json: no such file"),
     ],
 )

@@ -61,6 +61,9 @@ def test_nodes_near_a_point(square):
     sparse = boundary.near(square.arclength()[::8], square)
     assert int(sparse.sum()) == 32
     assert bool(sparse[::8].all())
+    between = square.arclength()[::8] + square.h / 2
+    assert int(boundary.near(between, square).sum()) == 32
+    assert boundary.near(torch.tensor([7.999]), square).nonzero().tolist() == [[0]]
 
 
 def test_the_largest_gap_goes_around_the_corner():

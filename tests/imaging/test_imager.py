@@ -63,7 +63,13 @@ def test_inclusions_that_conduct_less_are_flagged(imager, square, phantom):
 
 def test_a_misfit_beyond_that_of_training_is_flagged(imager, difference):
     wary = Imager(imager.reader, Calibration(misfits=(1e-6,)), "wary")
-    assert "contrast" in kinds(wary(Measurement.of_difference(difference)))
+    whole = Measurement.of_difference(difference)
+    assert "contrast" in kinds(wary(whole))
+    sparse = Measurement(
+        whole.points[::8], whole.currents[:, ::8], difference[:, ::8], torch.zeros_like(difference[:, ::8])
+    )
+    (text,) = [flag.text for flag in wary(sparse).warnings if flag.kind == "contrast"]
+    assert "are the points too few, or the inclusions not" in text
 
 
 def test_one_call(folder, square, difference):

@@ -86,9 +86,26 @@ def test_every_format_is_told_by_its_content_and_read_exactly(measurement, form)
     assert same(parse(form(measurement), "data"), measurement)
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("comma", [".", ","])
+def test_a_spreadsheet_may_write_other_separators_and_decimal_commas(measurement, separator, comma):
+    rows = [row.split(",") for row in as_csv(measurement).decode().splitlines()[1:]]
+    rows.append([""] * len(rows[0]))  # what is left of rows that were deleted
+    lines = [separator.join(cell.replace(".", comma) for cell in row) for row in rows]
+    content = "\r\n".join(lines).encode("utf-8-sig")
+    assert same(parse(content, "data"), measurement)
+
+
+def test_a_cell_that_is_no_number_is_named(measurement):
+    first, head, row, *rest = as_csv(measurement).decode().splitlines()
+    content = "\n".join([first, head, row, "n/a" + rest[0][rest[0].index(",") :], *rest[1:]]).encode()
+    with pytest.raises(InputError, match="row 2, column 'x': expected a number, got 'n/a'"):
+        parse(content, "data")
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
 def test_what_is_written_is_read_again(measurement, tmp_path, suffix):
-    path = tmp_path / f"data{suffix}"
+    path = tmp_path / "new" / f"data{suffix}"
     files.write(measurement, path)
     assert same(files.read(path), measurement)
 
@@ -138,6 +155,7 @@ def test_damaged_files_are_one_line(measurement, form, safe):
         ({"points": [[0, 0]] * 3}, "expected 8 to 20000 boundary points, got 3"),
         ({"voltages": None}, "'voltages' is missing"),
         ({"voltages": [1.0]}, r"voltages: expected \(3, 256\) values"),
+        ({"voltages": [[1.0] * 3] * 256}, r"got an array of shape \(256, 3\): transpose it"),
         ({"voltages": [[1.0], [1.0, 2.0]]}, "of different lengths"),
         ({"voltages": "high"}, "expected real numbers"),
         ({"extra": 1}, "unknown key 'extra'"),

@@ -28,6 +28,13 @@ def test_shards_are_small_and_come_back_whole(tensors, tmp_path):
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
 
 
+def test_weights_are_as_readable_as_other_files(tensors, tmp_path):
+    other = tmp_path / "other"
+    other.write_text("")
+    (file,) = shards.write(tensors, tmp_path / "weights.safetensors")
+    assert file.stat().st_mode == other.stat().st_mode
+
+
 def test_writing_again_leaves_no_shard_of_the_old_set(tensors, tmp_path):
     path = tmp_path / "net.safetensors"
     shards.write(tensors, path, limit=900)

@@ -140,11 +140,21 @@ def cost(
             workers,
         )
         rows.append({"seconds": result.diagnostics.seconds} | _diagnosed(result))
-        where = torch.cuda.get_device_name(device) if device.type == "cuda" else "2 CPU cores"
         write(
             f"cost_{device.type}.json",
-            {"device": where, "settings": vars(settings), "guided": guide is not None, "measurements": rows},
+            {
+                "device": _machine(device, workers),
+                "settings": vars(settings),
+                "guided": guide is not None,
+                "measurements": rows,
+            },
         )
+
+
+def _machine(device: torch.device, workers: int) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{workers} CPU core{'s' if workers > 1 else ''}"
 
 
 def _apart(rows: Tensor, count: int) -> Tensor:

@@ -9,7 +9,7 @@ import typer
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("out/demo.png"),
     seed: Annotated[int, typer.Option(min=0, help="Which random phantom.")] = 7,
-    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side.")] = 200,
+    n: Annotated[int, typer.Option(min=32, max=1000, help="Cells a side.")] = 200,
     model: Annotated[
         str | None, typer.Option(help="A trained network by name, or the folder of a run.")
     ] = None,

@@ -59,7 +59,7 @@ def evaluate(
     target = out or run / "evaluation.json"
     write_json(target, _record(run, weights, data, scores))
     reliability_curve(scores, target.with_suffix(".png"))
-    console.print(f"figures: [bold]{target}[/bold]", highlight=False, soft_wrap=True)
+    console.print(f"scores: [bold]{target}[/bold]", highlight=False, soft_wrap=True)
 
 
 def sweep(
@@ -87,10 +87,11 @@ def sweep(
     from eitlens.figures.evaluation import sweep_figure
     from eitlens.train.folder import write_json
 
-    console, home, kinds = Console(), _home(run), kind or list(SWEEPS)
+    console, kinds = Console(), kind or list(SWEEPS)
     for name in kinds:
         choose("sweep", name, tuple(SWEEPS))
     trained = Trained.load(run, weights, pick_device(device))
+    home = _home(run)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
         task = bar.add_task("", total=samples * total)

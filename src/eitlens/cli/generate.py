@@ -89,7 +89,9 @@ def _recipe(preset: str, config: Path | None) -> "DataConfig":
         return named(preset)
     try:
         return DataConfig.from_dict(json.loads(config.read_text()))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise InputError(f"{config}: {error.strerror}: see docs/data_format.md for an example") from None
+    except ValueError as error:
         if isinstance(error, InputError):
             raise InputError(f"{config}: {error}") from None
         raise InputError(

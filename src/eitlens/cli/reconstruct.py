@@ -50,11 +50,14 @@ def reconstruct(
     Example: eitlens reconstruct data.npz -o image.png --refine 12
     """
     from eitlens.data import available_cores
+    from eitlens.errors import InputError
     from eitlens.imaging import Options, files
     from eitlens.imaging.methods import method as named
 
     targets = _checked(out or [])
     chosen = named(method)
+    if seconds is not None and method != "posterior":
+        raise InputError(f"--seconds {seconds:g}: only --method posterior takes its time; leave it out")
     with _shown(method) as told:
         options = Options(model, refine, tau, n, device, seconds, available_cores(), told)
         found = chosen(files.read(measurement), options)
@@ -74,7 +77,8 @@ def _shown(method: str) -> "Iterator[Progress]":
 
     text, bar = progress.TextColumn("{task.description}"), progress.BarColumn()
     console = Console(stderr=True)  # standard output may be a pipe
-    with progress.Progress(text, bar, progress.TimeElapsedColumn(), console=console, transient=True) as shown:
+    columns, quiet = (text, bar, progress.TimeElapsedColumn()), not console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=quiet) as shown:
         task = shown.add_task(f"{method} …", total=None)
 
         def told(part: float, what: str) -> None:
@@ -87,28 +91,27 @@ def _checked(targets: list[Path]) -> list[Path]:
     from eitlens.errors import InputError
 
     for target in targets:
-        if target.suffix not in _SUFFIXES:
+        if target.suffix.lower() not in _SUFFIXES:
             raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
     return targets
 
 
 def _write(found: "Reconstruction", target: Path) -> None:
-    from eitlens.data.files import disk_errors, make_folder, write_atomically
+    from eitlens.data.files import make_folder, write_atomically
     from eitlens.imaging.formats import npz, text
 
     make_folder(target.parent)
     arrays = {"image": found.image, "uncertainty": found.uncertainty}
     there = {name: array for name, array in arrays.items() if array is not None}
-    if target.suffix == ".npz":
+    if target.suffix.lower() == ".npz":
         write_atomically(target, npz.write({name: array.numpy() for name, array in there.items()}))
-    elif target.suffix == ".json":
+    elif target.suffix.lower() == ".json":
         lists = {name: array.tolist() for name, array in there.items()}
         write_atomically(target, text.write(found.summary() | lists))
     else:
         from eitlens.figures.reconstruction import reconstruction_figure
 
-        with disk_errors(target):
-            reconstruction_figure(found, target)
+        reconstruction_figure(found, target)
 
 
 def _tell(found: "Reconstruction", targets: list[Path]) -> None:

@@ -58,13 +58,17 @@ class Codes:
 
     def __call__(self, difference: Data) -> Float32[Tensor, "samples code"]:
         """The codes of (B, L, 4n) differences, nan where not measured; fewer currents are the first ones."""
-        code = self.code(difference)
-        z, log_tau = code.mean, code.tau.log()[:, None]
-        return torch.cat([torch.asinh(z), code.deviation, log_tau, z], -1).to(torch.float32)
+        return packed(self.code(difference))
 
     def code(self, difference: Data) -> Code:
         """The same as its parts."""
         return self.prior.code(completed(difference, self.currents.count))
+
+
+def packed(code: Code) -> Float32[Tensor, "samples code"]:
+    """A code as a network reads it: asinh z, deviations, log τ, z."""
+    z, log_tau = code.mean, code.tau.log()[:, None]
+    return torch.cat([torch.asinh(z), code.deviation, log_tau, z], -1).to(torch.float32)
 
 
 def completed(difference: Data, currents: int) -> Data:

@@ -59,7 +59,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         remedy = (
             "free some space and run the same command again: it goes on where it stopped"
             if full
-            else "check it"
+            else "check the path and its permissions"
         )
         raise InputError(f"{path}: {error.strerror or error}: {remedy}") from error
 

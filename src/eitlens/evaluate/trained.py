@@ -80,14 +80,16 @@ class Trained:
     def __call__(self, difference: Data, batch: int = BATCH) -> Float[Tensor, "samples nx ny"]:
         """The logits, in float32 throughout, so that a score does not depend on where it was computed."""
         rows = torch.split(difference.to(self.device), batch)
-        return torch.cat([self._logits(part)[:, 0] for part in rows])
+        return torch.cat([self.read(self.features(part)) for part in rows])
 
-    def _logits(self, difference: Data) -> Tensor:
-        network, seen = self.network, self.features(difference)
+    @torch.no_grad()
+    def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
+        """The logits of what the network itself is fed with: fields or codes."""
+        network = self.network
         logits: Tensor = (
             network(seen, self.features.n + 1) if isinstance(network, Flagship) else network(seen)
         )
-        return logits
+        return logits[:, 0]
 
 
 def save_compact(folder: Path, name: str, target: Path) -> Path:

@@ -34,11 +34,11 @@ from torch.nn import functional as fn
 from eitlens.errors import InputError
 
 FLOOR = 3e-4
-_OFFSET = 0.02
-_FIRST_TAU = 0.05
+OFFSET = 0.02
+"""The data are known up to a constant a current: so much of their size."""
+FIRST_TAU, LEAST_TAU = 0.05, 1e-4
 _ROUNDS = (40, 30, 30)
 _TAU_STEPS = 3
-_LEAST_TAU = 1e-4
 _TINY = 1e-300
 
 Data = Float64[Tensor, "samples currents boundary"]
@@ -138,7 +138,7 @@ def _code(prior: GaussianPrior, y: Rows, measured: Rows) -> Code:
     rms = prior.rms[:, None].expand_as(prior.mean).flatten()
     y, floor = (y - mean) * measured, (prior.floor * rms).square()
     squares, signal = a.square(), rms.square().expand_as(y)
-    tau = y.new_full((len(y), 1), _FIRST_TAU**2)
+    tau = y.new_full((len(y), 1), FIRST_TAU**2)
     z = y.new_zeros(len(y), len(a))
     for rounds in _ROUNDS:
         weight = measured / (tau * signal + floor)
@@ -154,7 +154,7 @@ def _code(prior: GaussianPrior, y: Rows, measured: Rows) -> Code:
 
 def _with_offsets(prior: GaussianPrior) -> Float64[Tensor, "modes nodes"]:
     """The modes as rows, and for each current a constant: the noise is known up to its mean only."""
-    constants = torch.diag_embed(_OFFSET * prior.rms)[..., None].expand(-1, -1, prior.mean.shape[-1])
+    constants = torch.diag_embed(OFFSET * prior.rms)[..., None].expand(-1, -1, prior.mean.shape[-1])
     return torch.cat([prior.modes, constants]).flatten(1)
 
 
@@ -186,7 +186,7 @@ def _noise(
         variance = tau * signal + floor
         share = measured * signal / variance
         seen = (share * residual.square() / variance).sum(1, keepdim=True)
-        tau = (tau * seen / (freedom * share.sum(1, keepdim=True)).clamp(min=_TINY)).clamp(_LEAST_TAU**2, 1.0)
+        tau = (tau * seen / (freedom * share.sum(1, keepdim=True)).clamp(min=_TINY)).clamp(LEAST_TAU**2, 1.0)
     return tau
 
 

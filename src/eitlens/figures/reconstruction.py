@@ -9,7 +9,7 @@ from eitlens.imaging.base import Reconstruction
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:
     """Draw the image with the outline of {image > ½}, and, where there is one, its uncertainty beside it."""
     panels = 1 if found.uncertainty is None else 2
-    title = "probability of inclusion" if found.uncertainty is not None else "direct sampling index"
+    title = "probability of inclusion; line: ½" if found.uncertainty is not None else "direct sampling index"
     with picture(path, 1, panels, size=3.4) as axes:
         show_field(axes[0, 0], found.image, title, limits=None if found.uncertainty is None else (0, 1))
         if bool((found.image > 0.5).any()) and found.uncertainty is not None:

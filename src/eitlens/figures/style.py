@@ -13,7 +13,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from eitlens.data.files import disk_errors, make_folder
+from eitlens.errors import InputError
+
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
+SUFFIXES = ("", ".png", ".pdf", ".svg")
 _RC: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -32,12 +36,15 @@ def picture(path: Path, rows: int, columns: int, size: float = 2.6) -> Iterator[
     A path without a suffix gives two files, a PDF for print and a PNG for screens. The style holds inside the
     block only, and no global state of matplotlib is touched.
     """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: pictures are written as {', '.join(SUFFIXES[1:])}, by the suffix")
     with mpl.rc_context(_RC):
         figure = Figure(figsize=(size * 1.18 * columns, size * rows), layout="constrained")
         yield figure.subplots(rows, columns, squeeze=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         for file in [path] if path.suffix else [path.with_suffix(suffix) for suffix in (".pdf", ".png")]:
-            figure.savefig(file)
+            with disk_errors(file):
+                figure.savefig(file)
 
 
 def show_field(

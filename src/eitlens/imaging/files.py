@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from torch import Tensor
 
-from eitlens.data.files import write_atomically
+from eitlens.data.files import make_folder, write_atomically
 from eitlens.errors import InputError
 from eitlens.imaging.formats import npz, text
 from eitlens.imaging.isolation import SafeParser
@@ -33,7 +33,7 @@ def read(path: Path | str) -> Measurement:
 
 
 def write(measurement: Measurement, path: Path) -> None:
-    """Write .npz or .json, by the suffix, whole or not at all."""
+    """Write .npz or .json, by the suffix, whole or not at all; folders above it are made."""
     if path.suffix == ".json":
         content = text.write(measurement.to_dict())
     elif path.suffix == ".npz":
@@ -43,6 +43,7 @@ def write(measurement: Measurement, path: Path) -> None:
         raise InputError(
             f"{path}: measurements are written as .npz or .json, got {path.suffix or 'no suffix'!r}"
         )
+    make_folder(path.parent)
     write_atomically(path, content)
 
 

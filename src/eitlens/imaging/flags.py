@@ -37,19 +37,25 @@ def input_flags(prepared: Prepared, noise: float | None, calibration: Calibratio
 
 
 def contrast_flags(
-    data: Data, currents: CurrentsConfig, misfit: float | None, noise: float | None, calibration: Calibration
+    prepared: Prepared,
+    currents: CurrentsConfig,
+    misfit: float | None,
+    noise: float | None,
+    calibration: Calibration,
 ) -> Iterator[Flag]:
     """What the physics says of data and image together."""
+    data = prepared.difference
     g = currents.build(Square(data.shape[-1] // 4))[: len(data)]
     if float((g * data).sum()) > 0:
         yield Flag("contrast", "f - f0 has the sign of inclusions that conduct less than the body")
         return
     limit = calibration.misfit(noise)
     if misfit is not None and limit is not None and misfit > limit:
+        few = "are the points too few, or " if prepared.gap > WIDEST_GAP else "are "
         yield Flag(
             "contrast",
             f"the image explains the data only up to {misfit:.0%} (99 % of those like in training: {limit:.0%}): "
-            f"are the inclusions not {calibration.contrast:g} times as conductive as the body?",
+            f"{few}the inclusions not {calibration.contrast:g} times as conductive as the body?",
         )
 
 

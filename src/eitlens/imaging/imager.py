@@ -68,7 +68,7 @@ class Imager:
         contrast = calibration.contrast
         error = relative_misfit(simulate.image(logits, contrast), data, seen) if misfit or refine else None
         doubts = [*flags.input_flags(prepared, noise, calibration)]
-        doubts += flags.contrast_flags(data, simulate.currents, error, noise, calibration)
+        doubts += flags.contrast_flags(prepared, simulate.currents, error, noise, calibration)
         if refine and error is not None:
             problem = Problem(simulate, data, seen, noise or 0.0, contrast)
             image, change = fine_tune(problem, image, error, refine)

@@ -148,9 +148,10 @@ def _check_rows(
 ) -> None:
     if values.ndim != 2 or values.shape[1] != points or rows not in (None, len(values)):
         expected = f"({'L' if rows is None else rows}, {points})"
+        swapped = values.ndim == 2 and values.shape[0] == points
         raise InputError(
             f"{name}: expected {expected} values, a row a current and a column a point, "
-            f"got an array of shape {_shape(values)}"
+            f"got an array of shape {_shape(values)}{': transpose it' if swapped else ''}"
         )
     if not 1 <= len(values) <= MOST_CURRENTS:
         raise InputError(f"{name}: expected 1 to {MOST_CURRENTS} currents, got {len(values)}")

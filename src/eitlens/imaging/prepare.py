@@ -31,7 +31,7 @@ class Prepared:
 
     Attributes:
         difference: (L, 4n), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
-        seen: (L, 4n), the nodes with a measured point within half a cell.
+        seen: (L, 4n), the nodes next to a measured point.
         noise: estimate of τ from the roughness of the data between the points; None where they are too far apart.
         gap: the longest piece of boundary without a voltage.
         mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
@@ -103,7 +103,8 @@ def _on_nodes(
     for row, there in zip(data, present, strict=True):
         if int(there.sum()) < FEWEST_POINTS:
             raise InputError(
-                f"mask: {int(there.sum())} of {len(s)} points are left for a current: {FEWEST_POINTS} are needed"
+                f"mask: {int(there.sum())} of {len(s)} points are left with a voltage for every current that cos lθ is "
+                f"combined of: {FEWEST_POINTS} are needed"
             )
         rows.append(boundary.to_nodes(row[None, there], s[there], square)[0])
         seen.append(boundary.near(s[there], square))

@@ -9,8 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from eitlens.data import Codes, CurrentsConfig
+from eitlens.data.codes import completed, packed
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
+from eitlens.feature.few import few_code, is_few
+from eitlens.feature.gaussian import Code
 from eitlens.forward.base import Data
 from eitlens.imaging.base import Reader
 from eitlens.models import shards
@@ -53,12 +56,22 @@ class TrainedReader:
 
     def logits(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
         """The network's logits."""
-        return self.trained(difference)
+        code = self._code(difference) if is_few(difference) else None
+        return self.trained(difference) if code is None else self.trained.read(packed(code))
 
     def noise_level(self, difference: Data) -> Float[Tensor, "samples"] | None:
         """The noise level in the code, where there is one."""
-        features = self.trained.features
-        return features.code(difference.to(self.device)).tau.cpu() if isinstance(features, Codes) else None
+        code = self._code(difference)
+        return None if code is None else code.tau.cpu()
+
+    def _code(self, difference: Data) -> Code | None:
+        """The code, by dense algebra where it is of few points (`eitlens.feature.few`); None for fields."""
+        features, data = self.trained.features, difference.to(self.device)
+        if not isinstance(features, Codes):
+            return None
+        if is_few(data):
+            return few_code(features.prior, completed(data, features.currents.count))
+        return features.code(data)
 
 
 def _trained(folder: Path, name: str, device: torch.device) -> Reader:

@@ -1,6 +1,8 @@
 """The posterior of the paper's ellipses as an imaging method: slow, and the best there is for bodies of that kind."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from time import perf_counter
 
 import torch
@@ -18,12 +20,17 @@ from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.misfit import on_grid
 from eitlens.imaging.options import Options
 from eitlens.imaging.prepare import Prepared, prepare
+from eitlens.memory import chunk_size
 from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
 _CELLS, _CURRENTS, _PRIOR = 200, 3, EllipseSampler(seed=0, disjoint=True)
 _QUIETEST, _PATIENCE = 0.005, 300.0
 _ALONE = bayes.Settings()
+# χ² a node from which on the data are not explained, however badly their noise was estimated.
+_WORST = 2.0
+# Bytes for each current that a ladder of every island takes at its peak, measured.
+_A_LADDER = 48 * 2**20
 
 
 def posterior(measurement: Measurement, options: Options) -> Reconstruction:
@@ -41,23 +48,34 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     if noise is None:
         raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
     found = _sampled(prepared, max(noise, _QUIETEST), options)
-    image = found.images().mean.cpu()
-    image = image if options.n is None else on_grid(image, options.n)
-    doubts = [*input_flags(prepared, noise, Calibration())]
-    if not bool(found.diagnostics.converged[0]):
-        doubts.append(Flag("posterior", f"not converged ({_reason(found)}): give it more --seconds"))
+    image = on_grid(found.mean(), _CELLS if options.n is None else options.n)
+    # That a network was not trained for such noise is no concern of the sampler.
+    doubts = [flag for flag in input_flags(prepared, noise, Calibration()) if flag.kind != "noise"]
+    doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, noise, None, tuple(doubts), "posterior", "", seconds)
 
 
-def _reason(found: bayes.PosteriorResult) -> str:
-    rhat = float(found.diagnostics.rhat[0])
+def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:
+    """Whether it is the posterior, and whether a body of this kind explains the data at all."""
+    if not bool(found.diagnostics.converged[0]):
+        yield Flag("posterior", f"not converged ({_reason(found.diagnostics)}): give it more --seconds")
+    misfit = float(found.misfit[0].median())
+    if misfit > _WORST and bool(found.diagnostics.rhat[0].isfinite()):
+        yield Flag(
+            "contrast",
+            f"the samples miss the data by {misfit**0.5:.2g} times their noise: is the body not four ellipses apart, "
+            f"{_PRIOR.inside:g} times as conductive as the rest?",
+        )
+
+
+def _reason(found: bayes.Diagnostics) -> str:
+    rhat = float(found.rhat[0])
     if math.isinf(rhat):
-        return "the warm-up took all the time"
-    told = (
-        "" if bool(found.diagnostics.arrived[0]) else ", and not every island found it anew from high noise"
-    )
-    return f"R-hat {rhat:.2f}{told}"
+        return f"its sweeps, {found.sweeps}, were nearly all warm-up"
+    if not bool(found.arrived[0]):
+        return f"R-hat {rhat:.2f}, and not every island found it anew from high noise"
+    return f"R-hat {rhat:.2f}"
 
 
 def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.PosteriorResult:
@@ -67,18 +85,17 @@ def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.Posterio
         )
     square, device = Square(_CELLS), pick_device(options.device)
     guide = _guide(tau, device)
-    on_gpu = device.type == "cuda"
     return bayes.sample(
         prepared.difference,
         square,
         CurrentsConfig("cosine", len(prepared.difference)).build(square, device),
         tau,
         _PRIOR,
-        _ALONE if guide is None else GUIDED_ON_A_GPU if on_gpu else GUIDED,
+        _ALONE if guide is None else _guided(device, len(prepared.difference)),
         options.progress,
-        seconds=options.seconds or _PATIENCE,
+        seconds=_PATIENCE if options.seconds is None else options.seconds,
         guide=guide,
-        workers=1 if on_gpu else options.workers,
+        workers=1 if device.type == "cuda" else options.workers,
     )
 
 
@@ -87,3 +104,11 @@ def _guide(tau: float, device: torch.device) -> guides.Guide | None:
     folder = store.guide()
     guide = None if folder is None else guides.load(folder, device)
     return guide if guide is not None and guide.knows(tau) else None
+
+
+def _guided(device: torch.device, currents: int) -> bayes.Settings:
+    """With a guide; on a GPU as many ladders as there is memory for."""
+    if device.type != "cuda":
+        return GUIDED
+    fitting = chunk_size(_A_LADDER * currents, device)
+    return replace(GUIDED_ON_A_GPU, ladders=min(GUIDED_ON_A_GPU.ladders, fitting))

@@ -46,3 +46,8 @@ def put(particles: Particles, chosen: Bool[Tensor, "m c"], others: Particles) ->
 def log_uniform(like: Tensor, generator: torch.Generator) -> Tensor:
     """The logs of uniform random numbers, as many as there are values: below the log of a chance with that chance."""
     return torch.rand(like.shape, generator=generator, dtype=like.dtype, device=like.device).log()
+
+
+def gumbel(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Gumbel noise: where the log of p plus such noise is largest is a draw by p."""
+    return -(-log_uniform(like, generator)).log()

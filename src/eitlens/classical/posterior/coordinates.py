@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from eitlens.errors import InputError
 from eitlens.phantom import EllipseSampler
@@ -23,6 +24,9 @@ PER_ELLIPSE = 5
 _PRECISION = (1 / 3, 1 / 3, 1 / 3, 1 / 3, 9 * 12 / torch.pi**2)
 # logit u beyond this is the wall of the prior to rounding: 1 - u < 1e-13.
 _FAR = 30.0
+_ELSEWHERE = 2**40
+EDGE = 1e-12
+"""How near to 0 and to 1 a number u may come."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,10 @@ class Coordinates:
     def draw(self, count: int, seed: int, device: torch.device) -> Z:
         """Coordinates of `count` draws of the prior; `seed` takes the place of the prior's own.
 
-        Drawing with the prior's own seed could hand the sampler the very phantom it is to find.
+        They are no phantoms that anybody else draws, whatever the seed: the first of them could be the very ones that
+        the sampler is to find.
         """
-        batch = replace(self.prior, seed=seed).batch(0, count, device)
+        batch = replace(self.prior, seed=seed).batch(_ELSEWHERE, _ELSEWHERE + count, device)
         return self.from_rows(batch.groups[0].parameters)
 
     def rows(self, z: Z) -> Rows:
@@ -71,20 +76,16 @@ class Coordinates:
         room = self.prior.extent - self._half_widths(a, b, angle)
         size = torch.stack([_place(self.prior.short, a), _place(self.prior.long, b)], -1)
         u = torch.cat([(rows[..., :2] / room + 1) / 2, size], -1)
-        return torch.cat([torch.logit(u, 1e-12), angle[..., None]], -1).flatten(-2)
+        return torch.cat([torch.logit(u, EDGE), angle[..., None]], -1).flatten(-2)
 
     def allowed(self, z: Z) -> Bool[Tensor, "*batch"]:
         """Whether the ellipses stay apart, and no coordinate has run away."""
-        return self.prior.apart(self.rows(z)) & (torch.unflatten(z, -1, (-1, 5))[..., :4].abs() < _FAR).all(
-            -1
-        ).all(-1)
+        return self.prior.apart(self.rows(z)) & (_logits(z).abs() < _FAR).flatten(-2).all(-1)
 
     def log_density(self, z: Z) -> Float64[Tensor, "*batch"]:
         """The log of Π u(1 - u), of ellipses that are apart."""
-        logits = torch.unflatten(z, -1, (-1, PER_ELLIPSE))[..., :4]
-        return (torch.nn.functional.logsigmoid(logits) + torch.nn.functional.logsigmoid(-logits)).sum(
-            (-2, -1)
-        )
+        logits = _logits(z)
+        return (logsigmoid(logits) + logsigmoid(-logits)).sum((-2, -1))
 
     def gradient(self, z: Z) -> Z:
         """∇ log Π u(1 - u) = 1 - 2u."""
@@ -112,8 +113,7 @@ class Coordinates:
         return out
 
     def _split(self, z: Z) -> tuple[Float64[Tensor, "*batch ellipses 4"], Float64[Tensor, "*batch ellipses"]]:
-        parts = torch.unflatten(z, -1, (-1, PER_ELLIPSE))
-        return torch.sigmoid(parts[..., :4]), parts[..., 4]
+        return torch.sigmoid(_logits(z)), z[..., PER_ELLIPSE - 1 :: PER_ELLIPSE]
 
     def _semi_axes(self, u: Tensor) -> tuple[Tensor, Tensor]:
         short, long = self.prior.short, self.prior.long
@@ -123,6 +123,10 @@ class Coordinates:
     def _half_widths(a: Tensor, b: Tensor, angle: Tensor) -> Float64[Tensor, "*batch ellipses 2"]:
         cos, sin = torch.cos(angle), torch.sin(angle)
         return torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
+
+
+def _logits(z: Z) -> Float64[Tensor, "*batch ellipses 4"]:
+    return torch.unflatten(z, -1, (-1, PER_ELLIPSE))[..., :4]
 
 
 def _length(limits: tuple[float, float]) -> float:

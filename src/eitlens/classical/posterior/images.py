@@ -25,6 +25,7 @@ from eitlens.phantom import indicator
 
 _ITERATIONS = 8
 _PASSES = 3
+_NODES_AT_ONCE, _SAMPLES_AT_ONCE = 4096, 64
 _BLUR = 0.02
 """Width of the blur, of the side."""
 _ANYWHERE = 0.002
@@ -48,13 +49,31 @@ def images(
     outside: float,
 ) -> Images:
     """The images of weighted samples; the weights sum to one."""
-    inclusion = indicator(domain, phantoms(rows, inside, outside)).flatten(1)
-    mean = torch.cat([weight @ part.double() for part in torch.split(inclusion, 4096, dim=1)])
+    inclusion = _inclusion(domain, rows)
+    probability = _probability(inclusion, weight)
     chosen, expected = _best_set(inclusion, weight)
-    l2 = _geometric_median(inclusion, weight, mean, inside, outside)
-    spread = (mean * (1 - mean)).clamp(min=0).sqrt()
-    fields = [torch.unflatten(f, 0, domain.shape) for f in (mean, spread, chosen, l2)]
+    l2 = _geometric_median(inclusion, weight, probability, inside, outside)
+    spread = (probability * (1 - probability)).clamp(min=0).sqrt()
+    fields = [torch.unflatten(f, 0, domain.shape) for f in (probability, spread, chosen, l2)]
     return Images(fields[0], fields[1], fields[2], fields[3], expected)
+
+
+def mean(
+    domain: Domain, rows: Float64[Tensor, "samples ellipses 5"], weight: Float64[Tensor, "samples"]
+) -> Float64[Tensor, "nx ny"]:
+    """The mean alone."""
+    return torch.unflatten(_probability(_inclusion(domain, rows), weight), 0, domain.shape)
+
+
+def _inclusion(domain: Domain, rows: Float64[Tensor, "samples ellipses 5"]) -> Bool[Tensor, "samples nodes"]:
+    # Where a node is does not depend on how anything conducts.
+    return indicator(domain, phantoms(rows, 2.0, 1.0)).flatten(1)
+
+
+def _probability(
+    inclusion: Bool[Tensor, "samples nodes"], weight: Float64[Tensor, "samples"]
+) -> Float64[Tensor, "nodes"]:
+    return torch.cat([weight @ part.double() for part in torch.split(inclusion, _NODES_AT_ONCE, dim=1)])
 
 
 def smoothed(mean: Float64[Tensor, "nx ny"], effective: float) -> Float64[Tensor, "nx ny"]:
@@ -102,7 +121,9 @@ def _expected_dice(
     """E 2|P ∩ T| / (|P| + |T|) of the first 1, 2, … nodes in the order."""
     n = torch.arange(1, len(order) + 1, dtype=torch.float64, device=weight.device)
     score = torch.zeros_like(n)
-    for part, w, t in zip(*(torch.split(v, 64) for v in (inclusion, weight, size)), strict=True):
+    for part, w, t in zip(
+        *(torch.split(v, _SAMPLES_AT_ONCE) for v in (inclusion, weight, size)), strict=True
+    ):
         both = part[:, order].cumsum(1, dtype=torch.float64)
         score += w @ (2 * both / (n + t[:, None]))
     return score

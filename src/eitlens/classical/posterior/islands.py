@@ -7,6 +7,7 @@ Islands never need to speak to each other, so they can go to processes of their 
 import multiprocessing
 import pickle
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -119,9 +120,11 @@ def crew(
     shares = [len(range(k, settings.islands, workers)) for k in range(min(workers, settings.islands))]
     away: list[_Away] = []
     try:
-        for part, count in enumerate(shares):
-            # As bytes: in shared memory every tensor would hold a file open.
-            away.append(_Away(pickle.dumps((target, settings, guidance, count, part))))
+        for _ in shares:
+            away.append(_Away())
+        # All are starting: only now wait for each to be able to listen.
+        for part, (one, count) in enumerate(zip(away, shares, strict=True)):
+            one.settle((target, settings, guidance, count, part))
         yield list(away)
     finally:
         for one in away:
@@ -131,23 +134,27 @@ def crew(
 class _Away:
     """Islands in another process."""
 
-    def __init__(self, islands: bytes) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, islands), daemon=True)
-        self._process.start()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _deaf():
+            self._process.start()
         theirs.close()
 
+    def settle(self, islands: tuple[Target, Settings, Guidance | None, int, int]) -> None:
+        """Tell it which islands are its own."""
+        with _alive():
+            # As bytes: in shared memory every tensor would hold a file open.
+            self._line.send_bytes(pickle.dumps(islands))
+
     def begin(self) -> None:
-        self._line.send(None)
+        with _alive():
+            self._line.send(None)
 
     def end(self) -> Record:
-        try:
+        with _alive():
             answer = self._line.recv()
-        except EOFError:
-            raise RuntimeError(
-                "posterior: a process that samples has died: is there enough memory?"
-            ) from None
         if isinstance(answer, Exception):
             raise answer
         return Record(*(torch.from_numpy(part) for part in answer))
@@ -158,17 +165,41 @@ class _Away:
         self._line.close()
 
 
-def _serve(line: Connection, islands: bytes) -> None:
+@contextmanager
+def _alive() -> Iterator[None]:
+    """A line that breaks, in words."""
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        raise RuntimeError(
+            "posterior: a process that samples has died: is there enough memory, and is the script guarded by "
+            'if __name__ == "__main__"?'
+        ) from None
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A process started in here hears no interrupt, not even while it imports: the one that asks will stop it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard or signal.SIG_DFL)
+
+
+def _serve(line: Connection) -> None:
     """A sweep for every question."""
-    # An interrupt is for the process that asks; it stops this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     try:
-        mine = Islands(*pickle.loads(islands))
+        mine = Islands(*pickle.loads(line.recv_bytes()))
         while True:
             line.recv()
             line.send([part.numpy() for part in mine.end()])
-    except EOFError:
-        return
+    except (EOFError, ConnectionError):
+        return  # Nobody asks any more.
     except Exception as error:
         line.send(error)

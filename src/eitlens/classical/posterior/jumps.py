@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64, Shaped
 from torch import Tensor
 
-from eitlens.classical.posterior.chains import Chains, log_uniform, put
+from eitlens.classical.posterior.chains import Chains, gumbel, log_uniform, put
 from eitlens.classical.posterior.likelihood import Level
 from eitlens.classical.posterior.target import Target
 
@@ -79,8 +79,7 @@ def select(
     ratio: Float64[Tensor, "m c tries"], generator: torch.Generator
 ) -> tuple[Int64[Tensor, "m c"], Float64[Tensor, "m c"]]:
     """One try each by its ratio, and the log of the chance to accept it."""
-    # The largest of log w + Gumbel noise is a draw by w.
-    chosen = (ratio - (-log_uniform(ratio, generator)).log()).argmax(-1)
+    chosen = (ratio + gumbel(ratio, generator)).argmax(-1)
     rest = ratio.scatter(-1, chosen[..., None], 0.0).logsumexp(-1)
     return chosen, ratio.logsumexp(-1) - rest
 

@@ -63,21 +63,19 @@ class Likelihood:
     def value(self, predicted: Predicted, level: Level) -> Float64[Tensor, "measurements particles"]:
         """The log of p(y | d), the constant left out."""
         v = self._variance(predicted, level)
-        residual, w = self._residual(predicted, 1 / v), 1 / v
-        each = w * residual.square() + v.log()
-        return -0.5 * (each.sum(-1) + w.sum(-1).log()).sum(-1)
+        w = 1 / v
+        return _log_density(v, w, w * self._residual(predicted, w).square())
 
     def local(self, predicted: Predicted, level: Level) -> Local:
         """The value with its derivative in d."""
         v = self._variance(predicted, level)
         w = 1 / v
         residual = self._residual(predicted, w)
-        total = w.sum(-1, keepdim=True)
         scaled = w * residual.square()
-        value = -0.5 * ((scaled + v.log()).sum(-1) + total[..., 0].log()).sum(-1)
         d_variance = 2 * self._per_measurement(self.tau).square() * predicted
-        slope = w * residual + 0.5 * w * (scaled - 1 + w / total) * d_variance
-        return Local(value, slope)
+        share = w / w.sum(-1, keepdim=True)
+        slope = w * residual + 0.5 * w * (scaled - 1 + share) * d_variance
+        return Local(_log_density(v, w, scaled), slope)
 
     def weight(self, level: Level) -> Float64[Tensor, "measurements currents boundary"]:
         """1/v with the measurement in place of d: how well each node is known, the same for all particles."""
@@ -101,3 +99,8 @@ class Likelihood:
     @staticmethod
     def _per_measurement(values: Tensor) -> Float64[Tensor, "measurements 1 1 1"]:
         return values[:, None, None, None]
+
+
+def _log_density(v: Predicted, w: Predicted, scaled: Predicted) -> Float64[Tensor, "measurements particles"]:
+    """-½ Σ w (r - m)² - ½ Σ log v - ½ log Σ w, given w (r - m)² at each node."""
+    return -0.5 * ((scaled + v.log()).sum(-1) + w.sum(-1).log()).sum(-1)

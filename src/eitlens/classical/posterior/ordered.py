@@ -10,12 +10,11 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import PER_ELLIPSE, Coordinates, Z
+from eitlens.classical.posterior.coordinates import EDGE, PER_ELLIPSE, Coordinates, Z
 from eitlens.domain import Domain
 
 # Centre and semi-axes come before the angle, the only number that is periodic.
 _ANGLE = PER_ELLIPSE - 1
-_EDGE = 1e-12
 
 
 def ordered(domain: Domain, coordinates: Coordinates, z: Z) -> Z:
@@ -40,4 +39,4 @@ def to_numbers(z: Z) -> Float64[Tensor, "*batch parameters"]:
 def from_numbers(numbers: Float64[Tensor, "*batch parameters"]) -> Z:
     """The coordinates of uniform numbers."""
     parts = torch.unflatten(numbers, -1, (-1, PER_ELLIPSE))
-    return torch.cat([torch.logit(parts[..., :_ANGLE], _EDGE), math.pi * parts[..., _ANGLE:]], -1).flatten(-2)
+    return torch.cat([torch.logit(parts[..., :_ANGLE], EDGE), math.pi * parts[..., _ANGLE:]], -1).flatten(-2)

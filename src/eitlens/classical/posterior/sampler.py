@@ -3,20 +3,21 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics, agreement, functions
+from eitlens.classical.posterior.diagnostics import AGREED, Diagnostics
 from eitlens.classical.posterior.guided import Guidance, Guide
-from eitlens.classical.posterior.images import Images, images
+from eitlens.classical.posterior.images import Images, images, mean
 from eitlens.classical.posterior.islands import Group, Record, crew
 from eitlens.classical.posterior.likelihood import Likelihood
 from eitlens.classical.posterior.settings import Settings
 from eitlens.classical.posterior.target import Target
+from eitlens.classical.posterior.trace import Trace
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
@@ -28,7 +29,6 @@ Progress = Callable[[float, str], None]
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
 _CHECKED_EVERY = 10
-_MOST_SAMPLES = 20_000
 _MOST_IN_AN_IMAGE = 2000
 
 
@@ -46,14 +46,22 @@ class PosteriorResult:
 
     def images(self, k: int = 0) -> Images:
         """The best images of measurement k for each loss."""
-        stride = -(-self.rows.shape[1] // _MOST_IN_AN_IMAGE)
-        rows, weight = self.rows[k, ::stride], self.weight[k, ::stride]
-        return images(self.domain, rows, weight / weight.sum(), self.prior.inside, self.prior.outside)
+        return images(self.domain, *self._drawn(k), self.prior.inside, self.prior.outside)
+
+    def mean(self, k: int = 0) -> Float64[Tensor, "nx ny"]:
+        """The probability of inclusion of measurement k at each node: that of `images`, and in half of the time."""
+        return mean(self.domain, *self._drawn(k))
 
     def picked(self, k: int, count: int, seed: int = 0) -> Float64[Tensor, "count ellipses 5"]:
         """Some samples of measurement k, drawn by their weights."""
         generator = torch.Generator().manual_seed(seed)
         return self.rows[k][torch.multinomial(self.weight[k].cpu(), count, True, generator=generator)]
+
+    def _drawn(self, k: int) -> tuple[Tensor, Tensor]:
+        """As many samples as images are made from, and their weights."""
+        stride = -(-self.rows.shape[1] // _MOST_IN_AN_IMAGE)
+        rows, weight = self.rows[k, ::stride], self.weight[k, ::stride]
+        return rows, weight / weight.sum()
 
 
 @torch.no_grad()
@@ -81,8 +89,8 @@ def sample(
         progress: told the part done, 0 to 1, and what is being done.
         seconds: stop near this time with what there is; `diagnostics.converged` then says what it is worth.
         guide: proposes phantoms (see `guided`), for data like those it was trained on; the limit is the same.
-        workers: processes that share the islands, on a CPU; a script that asks for more than one must be guarded by
-            `if __name__ == "__main__"`, as always with processes.
+        workers: processes that share the islands, on a CPU, each with random numbers of its own; a script that asks for
+            more than one must be guarded by `if __name__ == "__main__"`, as always with processes.
     """
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
@@ -152,92 +160,58 @@ def _target(
             f"posterior: expected data of shape {tuple(currents.shape)} like the currents, or a batch of them, "
             f"got {tuple(difference.shape)}"
         )
-    checks.positive_number(floor, "posterior: floor")
-    level = torch.as_tensor(tau, dtype=torch.float64, device=data.device).expand(len(data)).contiguous()
-    checks.positive(level, "posterior: tau (the noise level, to be known)")
+    level = _levels(tau, data)
     if bool((data.square().sum(-1) == 0).any()):
         raise InputError("posterior: a measurement is zero everywhere: is there an inclusion at all?")
     likelihood = Likelihood(project(data), level, floor)
     return Target.build(domain, currents, prior, likelihood, _ACCURACY * float(level.min()))
 
 
-@dataclass(frozen=True)
-class _Trace:
-    """What the last level did, sweep by sweep."""
-
-    records: list[Record] = field(default_factory=list)
-    values: list[Tensor] = field(default_factory=list)
-
-    def add(self, record: Record) -> None:
-        self.records.append(record)
-        self.values.append(functions(record.rows, record.likelihood))
-
-    def kept(
-        self, values: list[Tensor], settings: Settings
-    ) -> Float64[Tensor, "measurements ladders draws *value"]:
-        """The last three quarters of all sweeps, without those of the warm-up.
-
-        Of many short ladders the second half of these: there are draws enough, and the common start is to be forgotten.
-        """
-        short = max(0, len(values) - settings.warmup) // 2 if settings.ladders > 1 else 0
-        first = max(settings.warmup + short, len(values) // 4)
-        return torch.stack(values[min(first, len(values) - 1) :], 2)
+def _levels(tau: float | Tensor, data: Float64[Tensor, "measurements currents boundary"]) -> Tensor:
+    """The noise level of each measurement."""
+    level = torch.as_tensor(tau, dtype=torch.float64, device=data.device)
+    if level.shape not in {(), (1,), (len(data),)}:
+        raise InputError(
+            f"posterior: expected one tau for all or {len(data)}, one a measurement, got {tuple(level.shape)}"
+        )
+    checks.positive(level, "posterior: tau (the noise level, to be known)")
+    return level.expand(len(data)).contiguous()
 
 
 def _run(
     target: Target, settings: Settings, groups: list[Group], clock: _Clock, report: Progress
 ) -> PosteriorResult:
-    """Warm up, then go on until the islands agree, or time or patience is over."""
-    trace = _Trace()
-    for turn in range(1, settings.warmup + settings.most + 1):
+    """Warm up, then go on until all has converged, or time or patience is over."""
+    trace = Trace(settings)
+    for _ in range(settings.warmup + settings.most):
         for group in groups:
             group.begin()
         trace.add(Record.joined([group.end() for group in groups]))
-        enough = turn >= settings.warmup + settings.least and turn % _CHECKED_EVERY == 0
-        done = _progress(trace, settings, turn, clock, report)
-        if not clock.on() or (enough and done):
+        if _done(trace, clock, report):
             break
-    return _result(target, trace, settings, clock.spent())
+    rows, misfit = trace.samples()
+    weight = torch.full_like(misfit, 1 / misfit.shape[1])
+    found = trace.diagnostics(clock.spent())
+    return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, found)
 
 
-def _progress(trace: _Trace, settings: Settings, turn: int, clock: _Clock, report: Progress) -> bool:
-    """Tell how far it is; whether the islands of every measurement agree."""
-    part = max(turn / (settings.warmup + settings.most), clock.part())
+def _done(trace: Trace, clock: _Clock, report: Progress) -> bool:
+    """Tell how far it is; whether time is over or, looked at now and then, all has converged."""
+    settings, turn = trace.settings, len(trace.records)
+    last = settings.warmup + settings.most
+    part = max(turn / last, clock.part())
     if turn <= settings.warmup:
         report(part, f"warm-up, sweep {turn} of {settings.warmup}")
-    elif turn % _CHECKED_EVERY == 0 or turn == settings.warmup + settings.most:
-        rhat = float(agreement(trace.kept(trace.values, settings), settings.ladders)[0].max())
-        report(part, f"sweep {turn}, R-hat {rhat:.3f}")
-        return rhat < AGREED
-    return False
+    elif turn % _CHECKED_EVERY == 0 or turn == last:
+        found = trace.diagnostics(clock.spent())
+        report(part, f"sweep {turn}, {_state(found)}")
+        if turn >= settings.warmup + settings.least and bool(found.converged.all()):
+            return True
+    return not clock.on()
 
 
-def _result(target: Target, trace: _Trace, settings: Settings, seconds: float) -> PosteriorResult:
-    records = trace.records
-    over = len(records) > settings.warmup
-    ladders = settings.ladders if over else 1
-    rhat, ess = agreement(trace.kept(trace.values, settings), ladders)
-    trips = torch.unflatten(records[-1].trips, 1, (-1, ladders)).sum(-1)
-    late = records[-(len(records) + 1) // 2 :]
-    diagnostics = Diagnostics(
-        rhat,
-        ess,
-        torch.cat([record.accepted for record in late], 1).mean(1),
-        trips,
-        records[-1].barrier.mean(1),
-        (trips > 0).all(1) & over,
-        len(records),
-        seconds,
-    )
-    rows, misfit = (
-        _thinned(trace.kept(part, settings))
-        for part in ([record.rows for record in records], [record.misfit for record in records])
-    )
-    weight = torch.full_like(misfit, 1 / misfit.shape[1])
-    return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, diagnostics)
-
-
-def _thinned(values: Tensor) -> Float64[Tensor, "measurements samples *value"]:
-    """All islands together, at most `_MOST_SAMPLES`, equally far apart in time."""
-    stride = -(-values.shape[1] * values.shape[2] // _MOST_SAMPLES)
-    return values[:, :, stride - 1 :: stride].flatten(1, 2)
+def _state(found: Diagnostics) -> str:
+    """In words, of the measurement that is farthest behind."""
+    rhat = float(found.rhat.max())
+    waits = rhat < AGREED and not bool(found.arrived.all())
+    return f"R-hat {rhat:.3f}{', waiting for places from the top' if waits else ''}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from eitlens import checks
 from eitlens.classical.posterior.likelihood import FLOOR
 from eitlens.errors import InputError
 
@@ -39,6 +40,7 @@ class Settings:
             "levels": 3,
             "warmup": 2,
             "least": 1,
+            "slides": 1,
             "tries": 1,
             "ladders": 1,
         }.items():
@@ -46,6 +48,8 @@ class Settings:
                 raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
         if self.most < self.least:
             raise InputError(f"posterior: most={self.most} is below least={self.least}")
+        for name in ("top", "floor"):
+            checks.positive_number(getattr(self, name), f"posterior: {name}")
 
 
 # A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU

@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import PER_ELLIPSE
+from eitlens.classical.posterior.coordinates import EDGE, PER_ELLIPSE
 from eitlens.classical.posterior.jumps import Proposal, Proposer
 from eitlens.classical.posterior.likelihood import Level
 from eitlens.classical.posterior.target import Target
@@ -71,4 +71,4 @@ def _shaken(z: Tensor, generator: torch.Generator) -> Tensor:
     # Reflected at 0 and at 1.
     u = 1 - (1 - (torch.sigmoid(z) + shift).abs()).abs()
     angle = torch.arange(z.shape[-1], device=z.device) % PER_ELLIPSE == PER_ELLIPSE - 1
-    return torch.where(angle, z + torch.pi / 2 * shift, torch.logit(u, 1e-12))
+    return torch.where(angle, z + torch.pi / 2 * shift, torch.logit(u, EDGE))

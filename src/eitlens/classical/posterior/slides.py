@@ -31,7 +31,7 @@ from eitlens.classical.posterior.target import Local, Particles, Target
 # A drift longer than this, in standard deviations of the velocity, is cut: far from a mode the quadratic model holds
 # only nearby.
 _LONGEST_DRIFT = 8.0
-_WANTED, _LEARNING = 0.35, 0.4
+_WANTED = 0.35
 _SPREAD = 0.4
 # Who returns to within this, in standard deviations of a step, has returned.
 _RETURNED = 10 * TOLERANCE
@@ -39,7 +39,7 @@ _SHORTEST = 1e-2
 
 
 def slide(
-    target: Target, chains: Chains, level: Level, generator: torch.Generator, learning: float = _LEARNING
+    target: Target, chains: Chains, level: Level, generator: torch.Generator, learning: float
 ) -> Chains:
     """One slide of every particle; ε follows the acceptance as fast as `learning`."""
     here, near = chains.particles, chains.local

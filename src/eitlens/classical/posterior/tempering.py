@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from eitlens.classical.posterior.chains import Chains
+from eitlens.classical.posterior.chains import Chains, gumbel, log_uniform
 from eitlens.classical.posterior.guided import Guidance
 from eitlens.classical.posterior.jumps import jump
 from eitlens.classical.posterior.shakes import shakes
@@ -45,7 +45,7 @@ class Ladder:
     chains: Chains
     level: Float64[Tensor, "measurements levels"]
     crown: tuple[float, ...]
-    """The highest levels, which stay."""
+    """The highest levels, below which it is let down."""
     guidance: Guidance | None
     fresh: Bool[Tensor, "measurements levels islands"]
     """Whether a place has come from the top since it last was at the bottom."""
@@ -71,7 +71,7 @@ def start(
     levels: int,
     islands: int,
     seed: int,
-    guidance: Guidance | None = None,
+    guidance: Guidance | None,
 ) -> Ladder:
     """Draws of the prior at every level, the ladder not yet let down; a guide lets it begin further down."""
     count, device = len(last), last.device
@@ -99,11 +99,9 @@ def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladde
     Markov chain with the right limit: it is over long before anything counts.
     """
     score = _table(target, ladder).permute(0, 3, 2, 1)
-    noise = torch.rand(score.shape, generator=generator, dtype=score.dtype, device=score.device)
     place = torch.arange(ladder.shape[1], device=score.device)
     below = place > place[:, None, None]
-    # The largest of log p + Gumbel noise is a draw by p.
-    origin = (score - (-noise.log()).log()).masked_fill(below, -torch.inf).argmax(-1)
+    origin = (score + gumbel(score, generator)).masked_fill(below, -torch.inf).argmax(-1)
     # Copies do not count as having come from the top.
     forgotten = replace(ladder, fresh=torch.zeros_like(ladder.fresh), trips=torch.zeros_like(ladder.trips))
     return _placed(target, forgotten, origin)
@@ -132,9 +130,7 @@ def _spaced(
     return torch.cat([last.new_tensor(crown[:-1]).expand(len(last), -1), below], 1)
 
 
-def sweep(
-    target: Target, ladder: Ladder, learning: float, generator: torch.Generator, slides: int = 1
-) -> Ladder:
+def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Generator, slides: int) -> Ladder:
     """Jumps at every level, then slides, with exchanges after each: places that stand still soon have none to make."""
     level = ladder.level.flatten()
     proposers = shakes(level)
@@ -190,9 +186,8 @@ def _exchange(target: Target, ladder: Ladder, generator: torch.Generator) -> Lad
         partner = _partners(place, turn)
         first = place[partner > place]
         ratio = _ratio(table, origin, place, partner)
-        chance = torch.rand(ratio.shape, generator=generator, dtype=ratio.dtype, device=ratio.device).log()
         # Both of a pair follow the chance of the first.
-        yes = (chance < ratio)[:, torch.minimum(place, partner)]
+        yes = (log_uniform(ratio, generator) < ratio)[:, torch.minimum(place, partner)]
         origin = torch.where(yes, origin[:, partner], origin)
         refused[:, first] += (1 - ratio[:, first].clamp(max=0).exp()).mean(-1)
         tried[first] += 1

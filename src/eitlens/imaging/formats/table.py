@@ -1,6 +1,7 @@
 """CSV: a row a point, with the columns x, y, current_1 …, voltage_1 …, and optionally reference_1 …, mask.
 
-Lines that begin with # are comments, but for `# conductivity: 1.5`.
+Lines that begin with # are comments, but for `# conductivity: 1.5`. Where semicolons or tabs separate the columns, a
+number may have a decimal comma, as spreadsheets write it in much of Europe.
 """
 
 import csv
@@ -26,26 +27,33 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
         raise InputError("too large")
     lines = content.decode("utf-8-sig").splitlines()
     comments = [line for line in lines if line.startswith("#")]
-    rows = [
-        row for row in csv.reader(line for line in lines if line.strip() and not line.startswith("#")) if row
-    ]
+    told = [line for line in lines if line.strip(" \t,;") and not line.startswith("#")]
+    separator = next((mark for mark in ",;\t" if told and mark in told[0]), ",")
+    rows = list(csv.reader(told, delimiter=separator))
     if len(rows) < 2:
         raise InputError("expected a line of column names and a line for each point")
     names = [name.strip() for name in rows[0]]
     if len(set(names)) != len(names):
         raise InputError("two columns have the same name")
-    table = _table(rows[1:], len(names))
+    table = _table(rows[1:], names, "." if separator == "," else ",")
     return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _conductivity(comments)
 
 
-def _table(rows: list[list[str]], columns: int) -> np.ndarray:
+def _table(rows: list[list[str]], names: list[str], comma: str) -> np.ndarray:
     for k, row in enumerate(rows):
-        if len(row) != columns:
-            raise InputError(f"row {k + 1} has {len(row)} values, the first line names {columns} columns")
+        if len(row) != len(names):
+            raise InputError(f"row {k + 1} has {len(row)} values, the first line names {len(names)} columns")
+    return np.array(
+        [[_number(*cell, k, comma) for cell in zip(row, names, strict=True)] for k, row in enumerate(rows)]
+    )
+
+
+def _number(value: str, name: str, row: int, comma: str) -> float:
+    """A cell; an empty one is nan."""
     try:
-        return np.array([[float(value) if value.strip() else np.nan for value in row] for row in rows])
-    except ValueError as error:
-        raise InputError(f"{error}") from None
+        return float(value.replace(comma, ".")) if value.strip() else np.nan
+    except ValueError:
+        raise InputError(f"row {row + 1}, column {name!r}: expected a number, got {value[:40]!r}") from None
 
 
 def _arrays(columns: dict[str, np.ndarray]) -> dict[str, Any]:
