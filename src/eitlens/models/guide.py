@@ -113,7 +113,12 @@ class Guide(nn.Module):
 
     def read(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor | None = None) -> Reading:
         """What the network sees of f - f0 (n, currents, boundary): of all of them, or of the first `count`."""
-        given = measured.shape[1]
+        given, config = measured.shape[1], self.config
+        if given > config.currents or measured.shape[2] != config.boundary:
+            raise InputError(
+                f"guide: expected data of at most {config.currents} currents at {config.boundary} boundary nodes, got "
+                f"{given} at {measured.shape[2]}: leave it out, or train another (benchmarks/guide.py)"
+            )
         whole = fn.pad(measured.float(), (0, 0, 0, self.config.currents - given))
         count = torch.full_like(tau, given) if count is None else count
         seen = self.components(whole, tau.float(), level.float(), count)
@@ -136,6 +141,10 @@ class Guide(nn.Module):
 
         What is kept is read once for all tries, and a row joins those that draw at its first number.
         """
+        if numbers.shape[-1] != self.config.numbers:
+            raise InputError(
+                f"guide: it knows {self.config.ellipses} ellipses, not {numbers.shape[-1] // PER_ELLIPSE}: leave it out"
+            )
         order = kept.argsort(stable=True)
         memory = [_Memory() for _ in self.blocks]
         hidden = self._hidden(reading[order], numbers[order], memory)
