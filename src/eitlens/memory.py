@@ -32,5 +32,11 @@ def chunk_size(bytes_per_sample: int, device: torch.device) -> int:
     """How many samples fit the budget: 2 GiB on a CPU, 8 GiB or half of what is free on a GPU."""
     budget = _CPU_BUDGET
     if device.type == "cuda":
-        budget = min(_CUDA_BUDGET, int(_CUDA_FRACTION * torch.cuda.mem_get_info(device)[0]))
+        budget = min(_CUDA_BUDGET, int(_CUDA_FRACTION * _free(device)))
     return max(1, budget // max(1, bytes_per_sample))
+
+
+def _free(device: torch.device) -> int:
+    """Bytes of a GPU that nobody has, and those that torch has put by for the next to ask."""
+    put_by = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + put_by
