@@ -6,7 +6,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from typer.testing import CliRunner
 
 from eitlens.cli.models import models
-from eitlens.evaluate import costs, measure
+from eitlens.evaluate import measure
 from eitlens.evaluate.costs import activation_bytes, operations
 from eitlens.models import create
 
@@ -56,7 +56,7 @@ def test_activations_of_the_unet() -> None:
 
 
 def test_speed_is_measured() -> None:
-    (cost,) = costs(["uit-small"], n=33)
+    cost = measure("uit-small", n=33)
     assert cost.images_per_second is not None
     assert cost.images_per_second > 0
 

@@ -33,10 +33,18 @@ def models(
 
     Example: eitlens models uit fno --no-time
     """
-    from eitlens.evaluate import costs
+    from rich.console import Console
+    from rich.progress import track
+
+    from eitlens.evaluate import measure
     from eitlens.models import names as known
 
-    measured = costs(names or known(), n, batch, device, timed)
+    # Standard output may be a pipe.
+    console = Console(stderr=True)
+    named = track(
+        names or known(), "measuring", console=console, transient=True, disable=not console.is_terminal
+    )
+    measured = [measure(name, n, batch, device, timed) for name in named]
     if json:
         _print_json(measured)
     else:

@@ -1,5 +1,5 @@
 """How good the networks are, and what they cost."""
 
-from eitlens.evaluate.costs import Cost, costs, measure
+from eitlens.evaluate.costs import Cost, measure
 
-__all__ = ["Cost", "costs", "measure"]
+__all__ = ["Cost", "measure"]

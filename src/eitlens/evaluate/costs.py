@@ -9,7 +9,7 @@ transposed convolutions; ours is the forward pass of one image, all of it.
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,13 +69,6 @@ def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed:
         images_per_second=speed(create(name), n, batch, device) if timed else None,
         published=chosen.published,
     )
-
-
-def costs(
-    names: Iterable[str], n: int = 201, batch: int = 1, device: str = "cpu", timed: bool = True
-) -> list[Cost]:
-    """The cost of each preset."""
-    return [measure(name, n, batch, device, timed) for name in names]
 
 
 def operations(network: Network, n: int) -> tuple[int, int]:
