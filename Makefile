@@ -25,7 +25,8 @@ unit: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 validate: $(READY)        ## the slow studies: plots and asserted numbers in validation/out
-	for study in $(filter-out validation/study.py,$(wildcard validation/*.py)); do echo "== $$study"; $(BIN)/python $$study || exit 1; done
+	failed=; for study in $(filter-out validation/study.py,$(wildcard validation/*.py)); do echo "== $$study"; \
+	$(BIN)/python $$study || failed="$$failed $$study"; done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 bench-physics: $(READY)   ## both solvers against scipy's sparse LU, in one run
 	$(BIN)/python benchmarks/physics.py

@@ -12,7 +12,7 @@ from limit.measurements import CELLS, PHANTOMS
 # Where phantoms happen to agree, what is left of the sampler's error still counts.
 _LEAST_ERROR = 0.005
 SECONDS = {"cuda": 120, "cpu": 900}
-_ELLIPSES = (1, 2, 4)
+_CALIBRATIONS = ("1", "1_repeated", "2", "4")
 _DRAWS = 100
 
 
@@ -26,8 +26,8 @@ class Claim(NamedTuple):
 def every() -> Iterator[Claim]:
     """All of them."""
     yield from disk()
-    for ellipses in _ELLIPSES:
-        yield from calibration(ellipses)
+    for name in _CALIBRATIONS:
+        yield from calibration(name)
     yield from cost()
     if list(report.cells()):
         yield from limit()
@@ -42,13 +42,14 @@ def disk() -> Iterator[Claim]:
             yield Claim(found[name] < 0.02, f"one disk: {name} is {found[name]:.4f} off quadrature (bar 2 %)")
 
 
-def calibration(ellipses: int) -> Iterator[Claim]:
+def calibration(which: str) -> Iterator[Claim]:
     """Uniform ranks, function by function, of all draws; the smallest p is named with how small chance makes it."""
-    found = read(f"calibration_{ellipses}.json")
+    found = read(f"calibration_{which}.json")
     if found is None:
         return
     chosen, bar = report.converged(found), 0.01
-    name = f"calibration, {ellipses} ellipse{'s' if ellipses > 1 else ''}"
+    count, _, again = which.partition("_")
+    name = f"calibration, {count} ellipse{'s' if count != '1' else ''}{', ' if again else ''}{again}"
     yield Claim(found["draws"] >= _DRAWS, f"{name}: {found['draws']} draws, {chosen.sum()} of them converged")
     p = {function: report.uniform(ranks) for function, ranks in found["ranks"].items()}
     for function, value in p.items():
