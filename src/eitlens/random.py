@@ -20,8 +20,9 @@ def uniform(
     seed: int, index: Int64[Tensor, "*#batch"], draws: int, stream: int | Int64[Tensor, "*#batch"] = 0
 ) -> Float64[Tensor, "*batch {draws}"]:
     """`draws` numbers in [0, 1) for each sample; `stream` separates independent uses of one seed."""
-    number = torch.as_tensor(stream, device=index.device)
-    key = _hash(_hash(torch.tensor(_signed(seed), device=index.device)) ^ ((number + 1) * _signed(_GOLDEN)))
+    # What is a single number is mixed on the CPU: a GPU would take two dozen kernels for it.
+    number = stream.to(index.device) if isinstance(stream, Tensor) else torch.tensor(stream)
+    key = _hash(_hash(torch.tensor(_signed(seed))) ^ ((number + 1) * _signed(_GOLDEN)))
     counter = torch.arange(1, draws + 1, device=index.device)
     bits = _hash(_hash(key ^ _hash(index))[..., None] + counter * _signed(_GOLDEN))
     return _shift(bits, 11).to(torch.float64) * 2.0**-53

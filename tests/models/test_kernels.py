@@ -34,6 +34,18 @@ def test_the_stencil_is_a_depthwise_convolution(shape):
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("programs", [1, 40, 10_000])
+def test_strips_of_any_length_give_the_same(monkeypatch, programs):
+    x = image((3, 64, 35, 37))
+    weight = torch.randn(64, 1, 3, 3, device="cuda", requires_grad=True)
+    expected = [y := kernels.depthwise(x, weight), *gradients(y, (x, weight))]
+    monkeypatch.setattr(kernels, "_STENCIL_PROGRAMS", programs)
+    monkeypatch.setattr(kernels, "_GRADIENT_PROGRAMS", programs)
+    got = [y := kernels.depthwise(x, weight), *gradients(y, (x, weight))]
+    for ours, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("size", [32, 64, 201])
 def test_interpolation_shares_the_corners(shape, size):

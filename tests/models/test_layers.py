@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as fn
 
-from eitlens.models.layers import HeadNorm, ImageNorm, image, tokens
+from eitlens.models.layers import HeadNorm, ImageNorm, exact_conv, exact_linear, image, tokens
 from eitlens.models.position import Euclidean, Sinusoidal
 from eitlens.models.resize import adjoint, hats, interpolate, resize
 
@@ -70,3 +70,24 @@ def test_sinusoidal_positions_count_the_pixels() -> None:
     torch.testing.assert_close(encoded[0, :, 3], rows.sin(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(encoded[1, :, 3], (rows * 0.01).sin(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(encoded[6, 5], rows.cos(), rtol=1e-4, atol=1e-5)
+
+
+def test_first_layers_keep_the_digits_of_their_input_under_autocast() -> None:
+    """A difference of neighbours, a hundredth of what it is taken of, to the 8 bits of the result, not of the input."""
+    torch.manual_seed(0)
+    smooth = 1 + torch.linspace(0, 1, 100).expand(1, 1, 100, 100)
+    conv = torch.nn.Conv2d(1, 1, 3, padding=1, bias=False)
+    conv.weight.data[:] = torch.tensor([[0.0, 0, 0], [-1, 0, 1], [0, 0, 0]])
+    linear = torch.nn.Linear(2, 1, bias=False)
+    linear.weight.data[:] = torch.tensor([-1.0, 1.0])
+    pairs = torch.stack([smooth[..., :-1], smooth[..., 1:]], -1)
+    with torch.no_grad():
+        expected = conv(smooth)[..., 1:-1], linear(pairs)
+        with torch.autocast("cpu", torch.bfloat16):
+            exact = exact_conv(conv, smooth)[..., 1:-1], exact_linear(linear, pairs)
+            rounded = conv(smooth)[..., 1:-1], linear(pairs)
+            assert torch.equal(exact_conv(conv, smooth.bfloat16()), conv(smooth.bfloat16()))
+    for a, b, c in zip(exact, expected, rounded, strict=True):
+        assert (a - b).norm() < 0.01 * b.norm()
+        assert (c - b).norm() > 0.1 * b.norm()
+    assert torch.equal(exact_conv(conv, smooth), conv(smooth))

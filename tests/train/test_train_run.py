@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from eitlens.train import NetworkConfig, SourceConfig, train
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.clock import Clock
 from eitlens.train.folder import read_log
+from eitlens.train.validation import even_batch
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,34 @@ def test_a_data_set_on_disk_and_the_first_of_its_currents(run, folder, tmp_path)
     found = score(Trained.load(tmp_path), Dataset.open(folder).split("test"), 0.05)
     assert found.samples == 6
     assert 0 <= found.metrics["hausdorff"].low <= found.metrics["hausdorff"].high
+
+
+def test_training_and_validation_are_compiled_once_each(run, tmp_path, monkeypatch):
+    """Validation, of another size than the batch, leaves the program of the training step as it is."""
+    programs, compiled = [], torch.compile
+
+    def trace(mode, graph, inputs):
+        batch = next(value.shape[0] for value in inputs if value.shape[-1] == 33)
+        programs.append((mode, torch.is_grad_enabled(), batch))
+        return graph.forward
+
+    def quick(network, mode="default", backend=None, **settings):
+        # Fabric compiles what it has wrapped again, with the backend it was given here.
+        return compiled(network, backend=backend or partial(trace, mode), **settings)
+
+    small = NetworkConfig("unet", {"width": 8, "resolution": 32, "levels": 2})
+    config = replace(run, network=small, samples=16, validate_every=1)
+    expected = train(config, tmp_path / "plain", device="cpu")
+    torch.compiler.reset()
+    monkeypatch.setattr(torch, "compile", quick)
+    result = train(replace(config, compile="reduce-overhead"), tmp_path / "compiled", device="cpu")
+    assert programs == [("reduce-overhead", True, 4), ("default", False, 6)]
+    assert result["last"] == pytest.approx(expected["last"], rel=1e-5)
+    torch.compiler.reset()
+
+
+def test_validation_in_batches_of_one_size():
+    assert [even_batch(count) for count in (2160, 1024, 100, 131, 6)] == [120, 128, 100, 128, 128]
 
 
 def test_weights_of_half_the_size(finished, tmp_path):

@@ -16,14 +16,17 @@ def supply(data) -> Supply:
     return Supply.open(SourceConfig(stream=data, block=8))
 
 
-def test_examples_made_ahead_are_the_same(supply, data):
+def test_examples_made_ahead_or_together_are_the_same(supply, data):
     pipeline = Pipeline(Features(data.n, data.currents), Noise((0.1,)), augment=True, seed=3)
     plain = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU)
     ahead = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, ahead=True)
+    grouped = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, group=3)
     for step in (0, 1, 2, 7, 3):
-        a, b = plain(step), ahead(step)
+        a, b, c = plain(step), ahead(step), grouped(step)
         assert torch.equal(a.features, b.features)
+        torch.testing.assert_close(a.features, c.features, atol=1e-6, rtol=1e-6)
         assert torch.equal(a.target, b.target)
+        assert torch.equal(a.target, c.target)
     ahead.close()
 
 

@@ -44,6 +44,8 @@ class Noise:
 
     def tau(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Float64[Tensor, "samples"]:
         """τ of each sample."""
+        if len(self.levels) == 1:
+            return torch.full(index.shape, self.levels[0], dtype=torch.float64, device=index.device)
         u = random.uniform(mixed(seed, "tau", epoch), index, 1)[:, 0]
         if self.draw == "range":
             return self.levels[0] + (self.levels[1] - self.levels[0]) * u

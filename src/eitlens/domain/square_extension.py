@@ -35,32 +35,38 @@ class _Sides(NamedTuple):
 
 def extend(values: Float64[Tensor, "*batch boundary"], n: int) -> Field:
     """The harmonic function with Neumann data `values` (less their mean) on the loop of 4n nodes."""
-    return _value(_coefficients(values, n), n)
+    sides = _coefficients(values, n)
+    return _value(sides, *_across(sides, n), n)
 
 
 def extend_with_gradient(values: Float64[Tensor, "*batch boundary"], n: int) -> Extension:
     """The same function and its gradient."""
     sides = _coefficients(values, n)
     device = values.device
-    across, slope = _profiles(n, device)
+    _, slope = _profiles(n, device)
     along, along_slope = cosine.synthesis(n, device), _along_slope(n, device)
     p, q, r = _quadratic(sides)
-    x = _line(n, device)
+    x, (rows, columns) = _line(n, device), _across(sides, n)
     dx = _pair(-sides.left, sides.right, slope) @ along + p * x[:, None] + q
-    dx = dx + (_pair(sides.bottom, sides.top, across) @ along_slope).mT
-    dy = _pair(sides.left, sides.right, across) @ along_slope - p * x + r
+    dx = dx + (columns @ along_slope).mT
+    dy = rows @ along_slope - p * x + r
     dy = dy + (_pair(-sides.bottom, sides.top, slope) @ along).mT
-    return Extension(_value(sides, n), dx, dy)
+    return Extension(_value(sides, rows, columns, n), dx, dy)
 
 
-def _value(sides: _Sides, n: int) -> Field:
+def _across(sides: _Sides, n: int) -> tuple[Field, Field]:
+    """What the value and the gradient share: left with right, bottom with top, as modes along each."""
+    across, _ = _profiles(n, sides.top.device)
+    return _pair(sides.left, sides.right, across), _pair(sides.bottom, sides.top, across)
+
+
+def _value(sides: _Sides, rows: Field, columns: Field, n: int) -> Field:
     device = sides.top.device
-    across, _ = _profiles(n, device)
     along, x = cosine.synthesis(n, device), _line(n, device)
     p, q, r = _quadratic(sides)
     value = p / 2 * (x[:, None] ** 2 - x**2) + q * x[:, None] + r * x
-    value = value + _pair(sides.left, sides.right, across) @ along
-    value = value + (_pair(sides.bottom, sides.top, across) @ along).mT
+    value = value + rows @ along
+    value = value + (columns @ along).mT
     return value - _boundary_mean(value)
 
 

@@ -15,6 +15,7 @@ from torch.nn import functional as fn
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
 from eitlens.models.fno import FNOConfig, Projection, SpectralLayer, with_coordinates
 from eitlens.models.fourier import Analysis, Modes, Synthesis, all_modes, low_modes, without_autocast
+from eitlens.models.layers import exact_linear
 
 THRESHOLD = 0.01
 MIXER_STD = 0.02
@@ -54,11 +55,15 @@ class ComplexBlocks(nn.Module):
         self.weight = nn.Parameter(MIXER_STD * torch.randn(2, blocks, size, size))
         self.bias = nn.Parameter(MIXER_STD * torch.randn(2, blocks, size))
 
-    def forward(self, real: Tensor, imaginary: Tensor) -> tuple[Tensor, Tensor]:
-        """Real and imaginary parts (B, blocks, c, modes) to the same."""
-        a, b = self.weight.mT
-        shift = self.bias[..., None]
-        return a @ real - b @ imaginary + shift[0], a @ imaginary + b @ real + shift[1]
+    def forward(self, z: Tensor) -> Tensor:
+        """Modes (…, 2C), real parts before imaginary ones, to the same.
+
+        As one real matrix [[a, b], [−b, a]] of which most is zero: reading the modes once costs more than
+        multiplying by zeros.
+        """
+        a, b = (torch.block_diag(*part) for part in self.weight)  # type: ignore[no-untyped-call]
+        matrix = torch.cat([torch.cat([a, b], 1), torch.cat([-b, a], 1)])
+        return fn.linear(z, matrix.mT.to(z.dtype), self.bias.flatten().to(z.dtype))
 
 
 class Mixer(nn.Module):
@@ -66,26 +71,23 @@ class Mixer(nn.Module):
 
     def __init__(self, width: int, blocks: int) -> None:
         super().__init__()
-        self.blocks = blocks
         self.first = ComplexBlocks(blocks, width // blocks)
         self.second = ComplexBlocks(blocks, width // blocks)
         self.analysis = Analysis()
         self.synthesis = Synthesis()
 
     def forward(self, u: Tensor, modes: Modes) -> Tensor:
-        """(B, C, n, n) to the same."""
+        """(B, n, n, C) to the same."""
         with without_autocast(u):
-            real, imaginary = self._network(*self.analysis(u, modes))
-            mixed: Tensor = self.synthesis(real, imaginary, modes)
-        return u + mixed.to(u.dtype)
+            spectrum = self._network(self.analysis(u, modes, u.dtype))
+            mixed: Tensor = self.synthesis(spectrum, modes, u.dtype)
+        return u + mixed
 
-    def _network(self, real: Tensor, imaginary: Tensor) -> list[Tensor]:
-        shape = real.shape
-        parts = (
-            part.reshape(shape[0], self.blocks, shape[1] // self.blocks, -1) for part in (real, imaginary)
-        )
-        hidden = [fn.relu(part) for part in self.first(*parts)]
-        return [fn.softshrink(part, THRESHOLD).reshape(shape) for part in self.second(*hidden)]
+    def _network(self, spectrum: Tensor) -> Tensor:
+        """N and S on (B, R, 2, K, C)."""
+        z = spectrum.transpose(2, 3).flatten(3)
+        z = fn.softshrink(self.second(fn.relu(self.first(z))), THRESHOLD)
+        return z.reshape(*z.shape[:3], 2, -1).transpose(2, 3)
 
 
 class AFNO(Network):
@@ -94,7 +96,7 @@ class AFNO(Network):
     def __init__(self, config: AFNOConfig) -> None:
         super().__init__()
         self.config = config
-        self.lift = nn.Conv2d(CHANNELS_PER_CURRENT * config.currents + 2, config.width, 1)
+        self.lift = nn.Linear(CHANNELS_PER_CURRENT * config.currents + 2, config.width)
         count = config.layers
         spectral = config.spectral
         self.layers = nn.ModuleList(
@@ -105,12 +107,13 @@ class AFNO(Network):
 
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """`layer1/n`, `layer2/n`, …, each after its mixer, and `logits`."""
-        u = self.lift(with_coordinates(check_features(features, self.config)))
+        u = exact_linear(self.lift, with_coordinates(check_features(features, self.config)))
         n, device = features.shape[-1], features.device
         low, every = low_modes(n, self.config.modes, device), all_modes(n, device)
         levels: dict[str, Tensor] = {}
         for index, (layer, mixer) in enumerate(zip(self.layers, self.mixers, strict=True), start=1):
-            u = levels[f"layer{index}/{n}"] = mixer(layer(u, low), every)
+            u = mixer(layer(u, low), every)
+            levels[f"layer{index}/{n}"] = u.permute(0, 3, 1, 2)
         levels["logits"] = self.project(u)
         return levels
 

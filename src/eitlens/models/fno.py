@@ -16,6 +16,7 @@ from torch.nn import functional as fn
 
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
 from eitlens.models.fourier import Modes, SpectralConv, low_modes
+from eitlens.models.layers import exact_linear
 from eitlens.models.position import coordinates
 
 
@@ -41,9 +42,10 @@ class FNOConfig:
 
 
 def with_coordinates(features: Tensor) -> Tensor:
-    """The features with the coordinates x and y as two more channels."""
-    grid = coordinates(features.shape[-1], features).permute(2, 0, 1).to(features.dtype)
-    return torch.cat([features, grid.expand(features.shape[0], -1, -1, -1)], dim=1)
+    """The features (B, C, n, n) with the coordinates x and y as two more channels, as nodes (B, n, n, C + 2)."""
+    nodes = features.permute(0, 2, 3, 1)
+    grid = coordinates(features.shape[-1], features).to(features.dtype)
+    return torch.cat([nodes, grid.expand(features.shape[0], -1, -1, -1)], dim=-1)
 
 
 def spectral_std(width: int, modes: int, faithful: bool) -> float:
@@ -62,12 +64,12 @@ class SpectralLayer(nn.Module):
         self.spectral = SpectralConv(
             config.width, config.modes, spectral_std(config.width, config.modes, config.faithful)
         )
-        self.local = nn.Conv2d(config.width, config.width, 1)
+        self.local = nn.Linear(config.width, config.width)
         self.dropout = config.dropout
         self.last = last
 
     def forward(self, u: Tensor, modes: Modes) -> Tensor:
-        """(B, C, n, n) to the same."""
+        """(B, n, n, C) to the same."""
         total: Tensor = self.local(u) + self.spectral(fn.dropout(u, self.dropout, self.training), modes)
         return total if self.last else fn.silu(total)
 
@@ -77,13 +79,21 @@ class Projection(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.widen = nn.Conv2d(width, 4 * width, 1)
-        self.head = nn.Conv2d(4 * width, 1, 1)
+        self.widen = nn.Linear(width, 4 * width)
+        self.head = nn.Linear(4 * width, 1)
 
     def forward(self, u: Tensor) -> Tensor:
-        """(B, C, n, n) ↦ (B, 1, n, n), in float32."""
-        logits: Tensor = self.head(fn.silu(self.widen(u)))
-        return logits.float()
+        """(B, n, n, C) ↦ (B, 1, n, n), in float32."""
+        return one_channel(self.head, fn.silu(self.widen(u)))
+
+
+def one_channel(head: nn.Linear, x: Tensor) -> Tensor:
+    """A map of the channels to a single one, (B, n, n, C) ↦ (B, 1, n, n), in float32.
+
+    As a sum instead of a product with one column: a compiler takes what stands before into the sum, and the
+    widest latent of the network is not written.
+    """
+    return ((x.float() * head.weight[0]).sum(-1) + head.bias)[:, None]
 
 
 class FNO(Network):
@@ -92,7 +102,7 @@ class FNO(Network):
     def __init__(self, config: FNOConfig) -> None:
         super().__init__()
         self.config = config
-        self.lift = nn.Conv2d(CHANNELS_PER_CURRENT * config.currents + 2, config.width, 1)
+        self.lift = nn.Linear(CHANNELS_PER_CURRENT * config.currents + 2, config.width)
         count = config.layers
         self.layers = nn.ModuleList(
             [SpectralLayer(config, last=index == count - 1) for index in range(count)]
@@ -101,11 +111,12 @@ class FNO(Network):
 
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """`layer1/n`, `layer2/n`, … and `logits`."""
-        u = self.lift(with_coordinates(check_features(features, self.config)))
+        u = exact_linear(self.lift, with_coordinates(check_features(features, self.config)))
         modes = low_modes(features.shape[-1], self.config.modes, features.device)
         levels: dict[str, Tensor] = {}
         for index, layer in enumerate(self.layers, start=1):
-            u = levels[f"layer{index}/{features.shape[-1]}"] = layer(u, modes)
+            u = layer(u, modes)
+            levels[f"layer{index}/{features.shape[-1]}"] = u.permute(0, 3, 1, 2)
         levels["logits"] = self.project(u)
         return levels
 

@@ -1,9 +1,12 @@
-"""Fourier transforms of images, cut off at a few modes, as products with cosine and sine matrices.
+"""Fourier transforms of images, cut off at a few modes, as products with matrices of cosines and sines.
 
 The transform of an n × n image is the separable sum X[r, c] = (1/n) Σ_{j,l} x[j, l] exp(−2πi (r j + c l)/n),
-and a real image is recovered from the columns 0 … ⌊n/2⌋ alone. A network keeps m ≪ n modes of it: as two
-products with n × m matrices that is no more work than an FFT, batched, differentiable, real throughout, and
-it exports to ONNX.
+and a real image is recovered from the columns 0 … ⌊n/2⌋ alone. A network keeps m ≪ n modes of it: as products with
+n × m matrices that is no more work than an FFT, batched, differentiable, real throughout, and it exports to ONNX.
+
+Latents are nodes (B, n, n, C) and modes (B, R, 2, K, C), the channels innermost and the axis of two for real and
+imaginary parts. In this order both products are plain ones of the memory as it lies: nothing is ever
+transposed, and rows of an odd number of nodes, which tensor cores cannot load, are no rows of any matrix.
 
 Weights are stored as real and imaginary parts: complex parameters break safetensors' neighbours, DDP and
 exporters.
@@ -14,31 +17,41 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as fn
+
+from eitlens.models import kernels
+
+_ALIGNED = 4
+"""Frequencies come in fours, with zeros behind the last: eight values in a row are what tensor cores load at once."""
 
 
 def without_autocast(x: Tensor) -> torch.autocast:
-    """Transforms stay in float32: a low mode is a sum over the image, of which bfloat16 keeps 3 digits."""
+    """Precisions are chosen by hand: the products over all nodes in that of x, those of few modes in float32."""
     return torch.autocast(x.device.type, enabled=False)
 
 
 class Modes(NamedTuple):
-    """The cosines and sines of the kept modes, (modes, n): what a transform on n × n nodes is made of.
+    """What a transform on n × n nodes is made of.
 
-    `twins` counts how often a column stands in the spectrum of a real image: twice, but for 0 and n/2.
+    Attributes:
+        columns: (n, 2K) with cosines and minus sines over n: exp(−2πi c l/n)/n of column c at node l.
+        rows: (2n, 2R): multiplication by exp(2πi r j/n) as a real 2 × 2 matrix for each node j and row r; its
+            transpose multiplies by exp(−2πi r j/n).
+        twins: (2K), how often a column stands in the spectrum of a real image: twice, but for 0 and n/2.
+
+    R and K are multiples of four: modes beyond those asked for are zero, whatever is done to them changes no image.
     """
 
-    row_cosine: Tensor
-    row_sine: Tensor
-    column_cosine: Tensor
-    column_sine: Tensor
+    columns: Tensor
+    rows: Tensor
     twins: Tensor
 
 
 def harmonics(n: int, frequencies: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of 2π f j / n, (frequencies, n); f j modulo n in integers, to lose no digit."""
+    """Cosine and sine of 2π f j / n, (n, frequencies); f j modulo n in integers, to lose no digit."""
     nodes = torch.arange(n, device=frequencies.device)
-    angles = (torch.outer(frequencies, nodes) % n).to(torch.float64) * (2 * pi / n)
-    return angles.cos().float(), angles.sin().float()
+    angles = (torch.outer(nodes, frequencies) % n).to(torch.float64) * (2 * pi / n)
+    return angles.cos(), angles.sin()
 
 
 def row_counts(n: int, kept: int) -> tuple[int, int]:
@@ -63,31 +76,48 @@ def all_modes(n: int, device: torch.device) -> Modes:
 
 
 def _modes(n: int, rows: Tensor, columns: Tensor) -> Modes:
-    twins = torch.where((columns == 0) | (2 * columns == n), 1.0, 2.0)[:, None]
-    return Modes(*harmonics(n, rows), *harmonics(n, columns), twins)
+    twins = _pad(torch.where((columns == 0) | (2 * columns == n), 1.0, 2.0))
+    cosine, sine = (_pad(part) for part in harmonics(n, rows))
+    across, along = (_pad(part) for part in harmonics(n, columns))
+    turn = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], 1)
+    return Modes(
+        (torch.cat([across, -along], 1) / n).float(), turn.flatten(2).flatten(0, 1).float(), twins.repeat(2)
+    )
+
+
+def _pad(table: Tensor) -> Tensor:
+    return fn.pad(table, (0, -table.shape[-1] % _ALIGNED))
+
+
+def _times(matrix: Tensor, x: Tensor) -> Tensor:
+    """The same matrix (p, q) times each of (…, q, C)."""
+    flat = x.reshape(-1, *x.shape[-2:])
+    product = torch.bmm(matrix.expand(flat.shape[0], -1, -1), flat)
+    return product.reshape(*x.shape[:-2], *product.shape[1:])
 
 
 class Analysis(nn.Module):
-    """x (B, C, n, n) ↦ real and imaginary parts (B, C, rows, columns) of the modes."""
+    """x (B, n, n, C) ↦ its modes (B, R, 2, K, C)."""
 
-    def forward(self, x: Tensor, modes: Modes) -> tuple[Tensor, Tensor]:
-        """Columns first, as a product from the right; then rows, from the left."""
-        kept, n = modes.column_cosine.shape
-        half = x.float() @ (torch.cat([modes.column_cosine, -modes.column_sine]).mT / n)
-        even, odd = modes.row_cosine @ half, modes.row_sine @ half
-        return even[..., :kept] + odd[..., kept:], even[..., kept:] - odd[..., :kept]
+    def forward(self, x: Tensor, modes: Modes, dtype: torch.dtype) -> Tensor:
+        """Columns first, in the precision of x; then rows, in `dtype`."""
+        batch, n, _, channels = x.shape
+        half = _times(kernels.table(modes.columns.to(x.dtype)).mT, x).to(dtype)
+        wide = half.reshape(batch, 2 * n, -1)
+        spectrum = _times(kernels.table(modes.rows.to(dtype)).mT, wide)
+        return spectrum.reshape(batch, -1, 2, modes.columns.shape[1] // 2, channels)
 
 
 class Synthesis(nn.Module):
-    """The inverse: modes (B, C, rows, columns) ↦ the real image (B, C, n, n), all other modes being zero."""
+    """The inverse: modes (B, R, 2, K, C) ↦ the real image (B, n, n, C), all other modes being zero."""
 
-    def forward(self, real: Tensor, imaginary: Tensor, modes: Modes) -> Tensor:
-        """Rows first, then columns."""
-        cosine, sine = modes.row_cosine.mT, modes.row_sine.mT
-        half_real = cosine @ real - sine @ imaginary
-        half_imaginary = cosine @ imaginary + sine @ real
-        weights = modes.twins / modes.row_cosine.shape[1]
-        return half_real @ (weights * modes.column_cosine) - half_imaginary @ (weights * modes.column_sine)
+    def forward(self, spectrum: Tensor, modes: Modes, dtype: torch.dtype) -> Tensor:
+        """Rows first, in the precision of the modes; then columns, in `dtype`."""
+        batch, channels, n = spectrum.shape[0], spectrum.shape[-1], modes.columns.shape[0]
+        wide = spectrum.reshape(batch, modes.rows.shape[1], -1)
+        half = _times(kernels.table(modes.rows.to(spectrum.dtype)), wide).to(dtype)
+        columns = kernels.table((modes.columns * modes.twins).to(dtype))
+        return _times(columns, half.reshape(batch, n, -1, channels))
 
 
 class SpectralConv(nn.Module):
@@ -105,15 +135,23 @@ class SpectralConv(nn.Module):
         self.synthesis = Synthesis()
 
     def forward(self, x: Tensor, modes: Modes) -> Tensor:
-        """(B, C, n, n) to the same, in float32; `modes` = low_modes(n, m)."""
+        """(B, n, n, C) to the same; `modes` = low_modes(n, m)."""
         with without_autocast(x):
-            real, imaginary = self.analysis(x, modes)
-            real, imaginary = self._mix(real, imaginary, *row_counts(x.shape[-1], self.real.shape[1]))
-            mixed: Tensor = self.synthesis(real, imaginary, modes)
+            spectrum = self._mix(self.analysis(x, modes, torch.float32), x.shape[1])
+            mixed: Tensor = self.synthesis(spectrum, modes, x.dtype)
         return mixed
 
-    def _mix(self, real: Tensor, imaginary: Tensor, low: int, high: int) -> tuple[Tensor, Tensor]:
-        """The complex matrix of each mode, as products with its real and imaginary parts."""
-        a, b = (torch.cat([w[0, :low, :high], w[1, :high, :high]]) for w in (self.real, self.imaginary))
-        x, y = real.permute(2, 3, 0, 1), imaginary.permute(2, 3, 0, 1)
-        return (x @ a - y @ b).permute(2, 3, 0, 1), (x @ b + y @ a).permute(2, 3, 0, 1)
+    def _mix(self, spectrum: Tensor, n: int) -> Tensor:
+        """[x y] ↦ [x y] [[a, b], [−b, a]] for each mode x + iy with its matrix a + ib."""
+        a, b = (self._matrices(weight, n) for weight in (self.real, self.imaginary))
+        weight = torch.cat([torch.cat([a, b], -1), torch.cat([-b, a], -1)], -2).flatten(0, 1)
+        batch, channels, (rows, columns) = spectrum.shape[0], spectrum.shape[-1], a.shape[:2]
+        z = spectrum[:, :rows, :, :columns].permute(1, 3, 0, 2, 4).reshape(-1, batch, 2 * channels)
+        mixed = torch.bmm(z, weight).reshape(rows, columns, batch, 2, channels).permute(2, 0, 3, 1, 4)
+        return fn.pad(mixed, (0, 0, 0, spectrum.shape[3] - columns, 0, 0, 0, spectrum.shape[1] - rows))
+
+    @staticmethod
+    def _matrices(weight: Tensor, n: int) -> Tensor:
+        """Those of the modes that n nodes have, (rows, columns, C, C)."""
+        low, high = row_counts(n, weight.shape[1])
+        return torch.cat([weight[0, :low, :high], weight[1, :high, :high]])

@@ -6,7 +6,7 @@ from torch.nn import functional as fn
 
 from eitlens.models.attention import attention
 from eitlens.models.attention_blocks import merge, split
-from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, Separable, image, tokens
+from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, Separable, exact_conv, image, tokens
 from eitlens.models.resize import resize
 
 HEADS = 4
@@ -24,8 +24,7 @@ class NormConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, inputs, H, W) ↦ (B, outputs, H, W)."""
-        y: Tensor = self.conv(fn.relu(self.norm(x)))
-        return y
+        return exact_conv(self.conv, fn.relu(self.norm(x)))
 
 
 class Residual(nn.Module):

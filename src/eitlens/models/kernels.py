@@ -14,6 +14,11 @@ from torch import Tensor
 
 _WIDTH = 16
 """Channels come in blocks of this size at least."""
+_STENCIL_PROGRAMS = 2048
+_GRADIENT_PROGRAMS = 1024
+"""About this many programs at once: two to three times what fits on a large GPU, and few partial sums to add up."""
+_GRADIENT_ROWS = 2
+"""Rows of the gradient's loop that are unrolled: more overlap more reads, but take registers."""
 
 
 def usable(x: Tensor) -> bool:
@@ -34,6 +39,14 @@ def interpolate(x: Tensor, size: int) -> Tensor:
     return _image(torch.ops.eitlens.interpolate(_rows(x), size))
 
 
+def table(x: Tensor) -> Tensor:
+    """A small constant that a compiler is to compute once.
+
+    It would otherwise see through it, and before a product with a batch write it out once for each of the batch.
+    """
+    return torch.ops.eitlens.table(x) if x.is_cuda else x
+
+
 def _rows(x: Tensor) -> Tensor:
     return x.permute(0, 2, 3, 1).contiguous()
 
@@ -42,22 +55,46 @@ def _image(rows: Tensor) -> Tensor:
     return rows.permute(0, 3, 1, 2)
 
 
-def _blocks(width: int, channels: int, values: int = 2048) -> tuple[int, int]:
-    """Columns and channels of a program: `values` in all, with 64 channels innermost where there are as many."""
+def _blocks(width: int, channels: int) -> tuple[int, int]:
+    """Columns and channels of a program: 2,048 values in all, with 64 channels innermost where there are as many."""
     across = min(64, channels & -channels)
-    return min(values // across, 1 << math.ceil(math.log2(width))), across
+    return min(2048 // across, 1 << math.ceil(math.log2(width))), across
+
+
+def _strips(shape: torch.Size, programs: int) -> tuple[tuple[int, int, int], int, int, int, int]:
+    """The grid of a stencil kernel on images (B, H, W, C); strips of an image; rows, column pairs, channels of one.
+
+    A row of a strip is 512 pairs, four channels of a pair for each of 128 threads: with more there are no registers
+    left to keep enough reads under way. Strips are as long as makes about `programs` of them, but have four
+    rows at least, since each also reads the rows above and below it.
+    """
+    batch, height, width, channels = shape
+    across = min(64, channels & -channels)
+    pairs = min(512 // across, 1 << math.ceil(math.log2(max(width, 4) / 2)))
+    columns, layers = -(-width // (2 * pairs)), channels // across
+    long = max(4, 2 * -(-height // (2 * max(1, programs // (batch * columns * layers)))))
+    strips = -(-height // long)
+    return (batch * strips, columns, layers), strips, long, pairs, across
+
+
+@torch.library.custom_op("eitlens::table", mutates_args=(), device_types="cuda")
+def _table(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+@_table.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_like(x)
 
 
 @torch.library.custom_op("eitlens::stencil", mutates_args=(), device_types="cuda")
 def _stencil(x: Tensor, taps: Tensor) -> Tensor:
     from eitlens.models import triton_kernels
 
-    batch, height, width, channels = x.shape
+    _, height, width, channels = x.shape
     y = torch.empty_like(x)
-    columns, across = _blocks(width, channels, 1024)
-    strips = -(-height // 4)
-    grid = (batch * strips, -(-width // columns), channels // across)
-    triton_kernels.stencil[grid](x, taps, y, height, width, channels, strips, columns, across)
+    grid, strips, long, pairs, across = _strips(x.shape, _STENCIL_PROGRAMS)
+    triton_kernels.stencil[grid](x, taps, y, height, width, strips, long, channels, pairs, across)
     return y
 
 
@@ -70,15 +107,15 @@ def _(x: Tensor, taps: Tensor) -> Tensor:
 def _stencil_gradient(x: Tensor, g: Tensor) -> Tensor:
     from eitlens.models import triton_kernels
 
-    batch, height, width, channels = x.shape
-    columns, across = _blocks(width, channels)
-    each = max(1, batch * height * (channels // across) // 2048)
-    parts = -(-batch * height // each)
-    partial = x.new_empty(parts, 9, channels, dtype=torch.float32)
-    triton_kernels.stencil_gradient[(parts, channels // across)](
-        x, g, partial, batch * height, height, width, channels, each, columns, across
+    _, height, width, channels = x.shape
+    grid, strips, long, pairs, across = _strips(x.shape, _GRADIENT_PROGRAMS)
+    partial = x.new_empty(grid[0] * grid[1], 9, channels, dtype=torch.float32)
+    triton_kernels.stencil_gradient[grid](
+        x, g, partial, height, width, strips, long, channels, _GRADIENT_ROWS, pairs, across
     )
-    return partial.sum(0)
+    result = x.new_empty(9, channels, dtype=torch.float32)
+    triton_kernels.total[(9 * channels // 16,)](partial, result, len(partial), 9 * channels, 256, 16)
+    return result
 
 
 @_stencil_gradient.register_fake

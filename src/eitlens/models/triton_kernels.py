@@ -1,7 +1,10 @@
 """GPU kernels in Triton for images with the channels innermost, (B, H, W, C). Imported on a CUDA device only.
 
-Every program handles a row of an image, a block of its columns and a block of its channels: neighbouring threads read
-neighbouring channels, nine shifted reads of a stencil hit the cache, and nothing is divided or taken modulo inside.
+Neighbouring threads read neighbouring channels, shifted reads of the same columns hit the cache, and nothing is divided
+or taken modulo inside. The two stencil kernels walk down a strip of rows, so that a row is fetched once and serves the
+three rows around it, and their threads own pairs of columns, so that four reads serve two columns: converting and
+addressing what is read would otherwise take longer than the memory does. The number of channels is a constant of the
+compilation, which makes the neighbouring columns fixed offsets of one address.
 """
 
 import triton
@@ -9,100 +12,181 @@ import triton.language as tl
 
 
 @triton.jit
-def stencil(x, weight, y, height, width, channels, strips, COLUMNS: tl.constexpr, CHANNELS: tl.constexpr):
-    """y[b, i, j, c] = Σ_{p,q} weight[p, q, c] x[b, i+p-1, j+q-1, c], zero outside.
-
-    Four rows at a time: what is loaded of a row of x serves the three rows of y around it.
-    """
+def _strip(height, width, strips, long, CHANNELS: tl.constexpr, PAIRS: tl.constexpr, ACROSS: tl.constexpr):
+    """Which rows first … last-1 of an image, columns j and j+1 and channels c are a program's, and where they start."""
     image = (tl.program_id(0) // strips).to(tl.int64)
-    i = (tl.program_id(0) % strips) * 4
-    j = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    c = tl.program_id(2) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = c[None, :] < channels
-    first = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-    second = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-    third = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-    fourth = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-    for q in tl.static_range(3):
-        above = tl.load(weight + q * channels + c)[None, :].to(tl.float32)
-        level = tl.load(weight + (3 + q) * channels + c)[None, :].to(tl.float32)
-        below = tl.load(weight + (6 + q) * channels + c)[None, :].to(tl.float32)
-        k = j + (q - 1)
-        keep = ((k >= 0) & (k < width))[:, None] & inside
-        for p in tl.static_range(6):
-            row = i + (p - 1)
-            at = x + ((image * height + row) * width + k)[:, None] * channels + c[None, :]
-            value = tl.load(at, mask=keep & (row >= 0) & (row < height), other=0.0).to(tl.float32)
-            if p == 0:
-                first += value * above
-            if p == 1:
-                first += value * level
-                second += value * above
-            if p == 2:
-                first += value * below
-                second += value * level
-                third += value * above
-            if p == 3:
-                second += value * below
-                third += value * level
-                fourth += value * above
-            if p == 4:
-                third += value * below
-                fourth += value * level
-            if p == 5:
-                fourth += value * below
-    place = y + ((image * height + i) * width + j)[:, None] * channels + c[None, :]
-    keep = (j < width)[:, None] & inside
-    step = width * channels
-    tl.store(place, first, mask=keep)
-    tl.store(place + step, second, mask=keep & (i + 1 < height))
-    tl.store(place + 2 * step, third, mask=keep & (i + 2 < height))
-    tl.store(place + 3 * step, fourth, mask=keep & (i + 3 < height))
+    first = (tl.program_id(0) % strips) * long
+    j = (tl.program_id(1) * PAIRS + tl.arange(0, PAIRS))[:, None] * 2
+    c = tl.program_id(2) * ACROSS + tl.arange(0, ACROSS)
+    start = ((image * height + first) * width + j) * CHANNELS + c[None, :]
+    return first, tl.minimum(first + long, height), j, c, start
 
 
 @triton.jit
+def _pair(row, here, j, width, CHANNELS: tl.constexpr):
+    """Columns j and j+1 of a row, zero outside and unless `here`."""
+    even = tl.load(row, mask=here & (j < width), other=0.0).to(tl.float32)
+    odd = tl.load(row + CHANNELS, mask=here & (j + 1 < width), other=0.0).to(tl.float32)
+    return even, odd
+
+
+@triton.jit
+def _window(row, here, j, width, CHANNELS: tl.constexpr):
+    """Columns j-1 … j+2 of a row, zero outside and unless `here`."""
+    before = tl.load(row - CHANNELS, mask=here & (j >= 1) & (j < width), other=0.0).to(tl.float32)
+    even, odd = _pair(row, here, j, width, CHANNELS)
+    after = tl.load(row + 2 * CHANNELS, mask=here & (j + 2 < width), other=0.0).to(tl.float32)
+    return before, even, odd, after
+
+
+@triton.jit
+def _taps(weight, CHANNELS: tl.constexpr):
+    """The three weights of a row of the stencil."""
+    left = tl.load(weight).to(tl.float32)
+    middle = tl.load(weight + CHANNELS).to(tl.float32)
+    right = tl.load(weight + 2 * CHANNELS).to(tl.float32)
+    return left, middle, right
+
+
+@triton.jit
+def _weigh(pair, taps, window):
+    """The pair plus a row of the stencil at it."""
+    even, odd = pair
+    left, middle, right = taps
+    a, b, c, d = window
+    return even + left * a + middle * b + right * c, odd + left * b + middle * c + right * d
+
+
+@triton.jit
+def _store(row, pair, here, j, width, CHANNELS: tl.constexpr):
+    even, odd = pair
+    tl.store(row, even, mask=here & (j < width))
+    tl.store(row + CHANNELS, odd, mask=here & (j + 1 < width))
+
+
+@triton.jit(do_not_specialize=["height", "width", "strips", "long"])
+def stencil(
+    x,
+    weight,
+    y,
+    height,
+    width,
+    strips,
+    long,
+    CHANNELS: tl.constexpr,
+    PAIRS: tl.constexpr,
+    ACROSS: tl.constexpr,
+):
+    """y[b, i, j, c] = Σ_{p,q} weight[p, q, c] x[b, i+p-1, j+q-1, c], zero outside, on strips of `long` rows.
+
+    A row of x is read once: it completes the row of y above it, continues its own and begins the one below. Two rows
+    are asked for before anything is stored, because no read may pass a store and one row hides too little latency.
+    """
+    first, last, j, c, start = _strip(height, width, strips, long, CHANNELS, PAIRS, ACROSS)
+    upper = _taps(weight + c[None, :], CHANNELS)
+    centre = _taps(weight + 3 * CHANNELS + c[None, :], CHANNELS)
+    lower = _taps(weight + 6 * CHANNELS + c[None, :], CHANNELS)
+    step = width * CHANNELS
+    at = x + start
+    to = y + start
+    zero = tl.zeros((PAIRS, ACROSS), dtype=tl.float32)
+    none = (zero, zero)
+    one = _window(at - step, first > 0, j, width, CHANNELS)
+    two = _window(at, True, j, width, CHANNELS)
+    level = _weigh(_weigh(none, upper, one), centre, two)
+    below = _weigh(none, upper, two)
+    for row in range(first, last, 2):
+        one = _window(at + step, row + 1 < height, j, width, CHANNELS)
+        two = _window(at + 2 * step, row + 2 < height, j, width, CHANNELS)
+        _store(to, _weigh(level, lower, one), True, j, width, CHANNELS)
+        level = _weigh(below, centre, one)
+        _store(to + step, _weigh(level, lower, two), row + 1 < last, j, width, CHANNELS)
+        level = _weigh(_weigh(none, upper, one), centre, two)
+        below = _weigh(none, upper, two)
+        at += 2 * step
+        to += 2 * step
+
+
+@triton.jit
+def _correlate(sums, pair, window):
+    """The sums of g[j] x[j-1], g[j] x[j] and g[j] x[j+1] with those of a pair of columns of g added."""
+    left, middle, right = sums
+    even, odd = pair
+    a, b, c, d = window
+    return left + even * a + odd * b, middle + even * b + odd * c, right + even * c + odd * d
+
+
+@triton.jit
+def _add(a, b, c, left, middle, right):
+    return a + left, b + middle, c + right
+
+
+@triton.jit
+def _save(place, sums, CHANNELS: tl.constexpr):
+    """Three sums over the columns, reduced together: each reduction makes all threads wait several times."""
+    left, middle, right = tl.reduce(sums, 0, _add)
+    tl.store(place, left)
+    tl.store(place + CHANNELS, middle)
+    tl.store(place + 2 * CHANNELS, right)
+
+
+@triton.jit(do_not_specialize=["height", "width", "strips", "long"])
 def stencil_gradient(
     x,
     g,
     partial,
-    rows,
     height,
     width,
-    channels,
-    EACH: tl.constexpr,
-    COLUMNS: tl.constexpr,
+    strips,
+    long,
     CHANNELS: tl.constexpr,
+    ROWS: tl.constexpr,
+    PAIRS: tl.constexpr,
+    ACROSS: tl.constexpr,
 ):
-    """partial[p, a, b, c]: the part of Σ g[b, i, j, c] x[b, i+a-1, j+b-1, c] from the rows p · EACH … of all images."""
-    p = tl.program_id(0)
-    c = tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
-    inside = c[None, :] < channels
-    for a in tl.static_range(3):
-        left = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-        middle = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-        right = tl.zeros((COLUMNS, CHANNELS), dtype=tl.float32)
-        for step in range(EACH):
-            row = p * EACH + step
-            i = row % height
-            here = (row < rows) & (i + a >= 1) & (i + a < height + 1)
-            line = row.to(tl.int64) * width
-            source = (row + a - 1).to(tl.int64) * width
-            for start in range(0, width, COLUMNS):
-                j = start + tl.arange(0, COLUMNS)
-                keep = here & (j < width)[:, None] & inside
-                out = tl.load(g + (line + j)[:, None] * channels + c[None, :], mask=keep, other=0.0).to(
-                    tl.float32
-                )
-                at = x + (source + j)[:, None] * channels + c[None, :]
-                left += out * tl.load(at - channels, mask=keep & (j >= 1)[:, None], other=0.0).to(tl.float32)
-                middle += out * tl.load(at, mask=keep, other=0.0).to(tl.float32)
-                right += out * tl.load(at + channels, mask=keep & (j < width - 1)[:, None], other=0.0).to(
-                    tl.float32
-                )
-        base = partial + (p * 9 + 3 * a) * channels + c
-        tl.store(base, tl.sum(left, 0), mask=c < channels)
-        tl.store(base + channels, tl.sum(middle, 0), mask=c < channels)
-        tl.store(base + 2 * channels, tl.sum(right, 0), mask=c < channels)
+    """partial[s, p, q, c]: the part of Σ g[b, i, j, c] x[b, i+p-1, j+q-1, c] with x's row and g's column in block s.
+
+    A row of x meets the rows of g below it (p = 0), beside it and above it (p = 2), two of which are in registers
+    already. ROWS of them are unrolled, which lets their reads overlap.
+    """
+    first, last, j, c, start = _strip(height, width, strips, long, CHANNELS, PAIRS, ACROSS)
+    step = width * CHANNELS
+    at = x + start
+    out = g + start
+    zero = tl.zeros((PAIRS, ACROSS), dtype=tl.float32)
+    upper = (zero, zero, zero)
+    centre = (zero, zero, zero)
+    lower = (zero, zero, zero)
+    above = _pair(out - step, first > 0, j, width, CHANNELS)
+    level = _pair(out, True, j, width, CHANNELS)
+    for top in range(first, last, ROWS):
+        for s in tl.static_range(ROWS):
+            row = top + s
+            window = _window(at, row < last, j, width, CHANNELS)
+            below = _pair(out + step, row + 1 < height, j, width, CHANNELS)
+            upper = _correlate(upper, below, window)
+            centre = _correlate(centre, level, window)
+            lower = _correlate(lower, above, window)
+            above = level
+            level = below
+            at += step
+            out += step
+    part = tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)
+    place = partial + part * 9 * CHANNELS + c
+    _save(place, upper, CHANNELS)
+    _save(place + 3 * CHANNELS, centre, CHANNELS)
+    _save(place + 6 * CHANNELS, lower, CHANNELS)
+
+
+@triton.jit(do_not_specialize=["parts"])
+def total(partial, result, parts, count, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """result[k] = Σ_s partial[s, k], k < count, in a fixed order: the second stage of `stencil_gradient`."""
+    k = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    sums = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for start in range(0, parts, ROWS):
+        s = start + tl.arange(0, ROWS)
+        sums += tl.load(partial + s[:, None] * count + k[None, :], mask=(s < parts)[:, None], other=0.0)
+    tl.store(result + k, tl.sum(sums, 0))
 
 
 @triton.jit

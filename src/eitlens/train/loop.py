@@ -77,6 +77,7 @@ class Loop:
         self.state = State(setup, run, config.select)
         self.state.restore()
         self.total = torch.zeros((), device=setup.device)
+        self.parameters = list(setup.network.parameters())
         if self.first:
             run.keep_features(setup.features)
             self.log = Log(run.log, COLUMNS, self.clock.step)
@@ -104,7 +105,7 @@ class Loop:
         loss = self.loss(setup.module(example.features), example.target)
         setup.fabric.backward(loss)
         if config.clip:
-            torch.nn.utils.clip_grad_norm_(setup.network.parameters(), config.clip)
+            torch.nn.utils.clip_grad_norm_(self.parameters, config.clip)
         setup.optimiser.step()
         if setup.average is not None:
             setup.average.update(k)
@@ -135,7 +136,7 @@ class Loop:
 
     def validate(self) -> Row:
         """Metrics of the network that is kept, which it is if they are the best yet."""
-        metrics = self.setup.validator(self.setup.kept, self.setup.fabric.autocast())
+        metrics = self.setup.validator(self.setup.validated, self.setup.fabric.autocast())
         self.state.consider(metrics)
         return metrics
 
@@ -162,7 +163,7 @@ class Loop:
         result: dict[str, Any] = {
             "name": self.config.name,
             "network": self.config.network.preset,
-            "parameters": sum(parameter.numel() for parameter in self.setup.network.parameters()),
+            "parameters": sum(parameter.numel() for parameter in self.parameters),
             "steps": self.clock.step,
             "samples": self.clock.step * self.config.batch,
             "minutes": self.clock.elapsed / 60,

@@ -19,24 +19,30 @@ from eitlens.models.flagship import Flagship
 from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.clock import Clock
-from eitlens.train.config import TrainConfig
+from eitlens.train.config import Compile, TrainConfig
 from eitlens.train.muon import Muon
 from eitlens.train.norm import share_norms
 from eitlens.train.sources import Examples, Part, Supply
 from eitlens.train.validation import Validator
 
 _FIT, _FIT_CODES, _GROUP = 512, 8192, 8
+_TOGETHER = 256
+"""Samples whose fields are made at once on a GPU, about 10 MB each for three currents while it lasts."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run is made of in this process. `module` is `network` wrapped for devices and compiled."""
+    """What a run is made of in this process.
+
+    `module` is `network` wrapped for devices and compiled, `validated` is `kept`, compiled where that is.
+    """
 
     fabric: Fabric
     part: Part
     features: Features | Codes
     network: Network
     module: nn.Module
+    validated: nn.Module
     optimiser: Adam | Muon
     average: Average | None
     examples: Examples
@@ -81,7 +87,7 @@ def prepare(
         share_norms(network, device)
     network.to(device)
     average = Average(network, config.average) if config.average else None
-    module = fabric.setup_module(_compiled(network, config), move_to_device=False)
+    module = fabric.setup_module(_compiled(network, config.compile), move_to_device=False)
     source = supply.source(config.batch, config.seed, device, part)
     pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
     return Setup(
@@ -90,11 +96,15 @@ def prepare(
         features,
         network.train(),
         module,
+        _validated(network, average, config.compile),
         _optimiser(config, network, device),
         average,
-        Examples(source, pipeline, device, group=_GROUP if isinstance(features, Codes) else 1),
+        Examples(source, pipeline, device, group=_group(features, config.batch // part.world, device)),
         Validator(
-            supply.split("validation", device), Pipeline(features, config.noise, counts=config.counts), part
+            supply.split("validation", device),
+            Pipeline(features, config.noise, counts=config.counts),
+            part,
+            even=config.compile != "off",
         ),
         Clock(_steps(config, source.interval), 60 * config.minutes),
         config.validate_every or source.interval,
@@ -140,15 +150,35 @@ def _codes(config: TrainConfig, supply: Supply, device: torch.device) -> Codes:
     return rounded(Codes.fitted(supply.n, supply.currents, fit.difference, modes))
 
 
-def _compiled(network: Network, config: TrainConfig) -> nn.Module:
-    if config.compile == "off":
+def _group(features: Features | Codes, batch: int, device: torch.device) -> int:
+    """Steps whose examples are made at once; the fields of one step fill the caches of a CPU as it is."""
+    if isinstance(features, Codes):
+        return _GROUP
+    return min(_GROUP, max(1, _TOGETHER // batch)) if device.type == "cuda" else 1
+
+
+def _compiled(network: Network, mode: Compile) -> nn.Module:
+    """The network compiled, or itself with its regions compiled in place.
+
+    Never for a batch of any size: training and validation have batches of their own, and a compiler that has
+    seen both would make one slower program for all.
+    """
+    if mode == "off":
         return network
     if network.regions():
         for region in network.regions():
-            region.compile(mode=config.compile)
+            region.compile(mode=mode, dynamic=False)
         return network
-    compiled: nn.Module = torch.compile(network, mode=config.compile)  # type: ignore[assignment]
+    compiled: nn.Module = torch.compile(network, mode=mode, dynamic=False)  # type: ignore[assignment]
     return compiled
+
+
+def _validated(network: Network, average: Average | None, mode: Compile) -> nn.Module:
+    """The network that is kept, for validation: without CUDA graphs, which would hold memory for it."""
+    if average is None and network.regions():
+        return network  # compiled in place for training; they compile themselves again for validation
+    kept = network if average is None else average.network
+    return _compiled(kept, mode if mode == "off" else "default")
 
 
 def _steps(config: TrainConfig, interval: int) -> int | None:

@@ -92,7 +92,8 @@ class Examples:
     """What the network is shown at step k; on a GPU it is made while the steps before are computed.
 
     Codes of many samples cost a GPU hardly more than those of few: it is the thousand small products one after
-    the other that take time. So examples are made for `group` steps at once; they are the same as one by one.
+    the other that take time; and the host, which is busy with the steps, has fewer kernels to start. So examples
+    are made for `group` steps at once; they are the same as one by one.
     """
 
     def __init__(
