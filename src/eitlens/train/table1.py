@@ -6,6 +6,7 @@ processes with the same folders share the cells: each trains what no other is tr
 something to do while one of them compiles, reads or scores.
 """
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -157,7 +158,7 @@ def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
     samples = Dataset.open(plan.data_folder).split("test", device)
     _score(trained, samples, cell, run.path)
     make_examples(trained, samples, cell.tau).write(run.path / "examples.npz")
-    _bring_home(run.path, cell.folder(plan.table))
+    _bring_home(run.path, cell.folder(plan.table), plan.data_folder.relative_to(plan.runs))
     if plan.keep is not None:
         save_compact(run.path, "best", cell.folder(plan.keep / plan.variant))
     return True
@@ -177,9 +178,12 @@ def _score(trained: Trained, samples: Samples, cell: Cell, run: Path) -> None:
     write_json(run / "evaluation.json", {"run": str(cell), "weights": "best", "scores": rows})
 
 
-def _bring_home(run: Path, target: Path) -> None:
-    """All but the weights; the result last, as it says that the cell is whole."""
+def _bring_home(run: Path, target: Path, data: Path) -> None:
+    """All but the weights and where on its disk a machine had the data; the result last: then the cell is whole."""
     target.mkdir(parents=True, exist_ok=True)
-    names = ("config.json", "data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")
+    config = json.loads((run / "config.json").read_text())
+    config["data"]["folder"] = data.as_posix()
+    write_json(target / "config.json", config)
+    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")
     for name in (*names, "result.json"):
         (target / name).write_bytes((run / name).read_bytes())
