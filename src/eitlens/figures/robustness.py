@@ -1,5 +1,6 @@
 """How networks bear noise: Dice score and error against τ, trained without noise, with it, and on all levels."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +12,49 @@ from eitlens.evaluate.tables.published import LEVELS, published
 from eitlens.figures.studio import Studio
 from eitlens.figures.style import picture
 
-PANELS = (("soft_dice", "Dice score"), ("relative_l2", "relative L² error of σ"))
+METRICS = (("soft_dice", "Dice score"), ("relative_l2", "relative L² error of σ"))
+COLUMNS = ("trained without noise", "trained at the level of the test", "one network for all levels")
 MARKERS = "osD^v<>pPX*+"
-CLEAN: dict[str, Any] = {"color": "0.6", "linestyle": ":", "markersize": 4}
-NOISY: dict[str, Any] = {"color": "0.3", "linestyle": "-", "markersize": 4}
+THIN: dict[str, Any] = {"color": "0.35", "linewidth": 0.8, "markersize": 4}
 SHADES = ("0.0", "0.55", "0.75")
 DASHES: dict[int, Any] = {1: ":", 2: "--", 3: "-"}
 
 
 def draw(studio: Studio, path: Path) -> str:
-    """Thin, with marks: Table 1, dotted where trained without noise, solid at the level of the test.
+    """By column, how networks were trained: Table 1 without noise, Table 1 at each level, those of the package.
 
-    Thick: networks of the package, one shade each, the line by the number of currents.
+    Thin, with marks: Table 1. Thick: the package, one shade each, the line by the number of currents.
     """
-    with picture(path, 1, 3, 3.0) as axes:
-        for panel, (metric, title) in zip(axes[0], PANELS, strict=False):
-            for marker, name in zip(MARKERS, published(), strict=True):
-                _network(panel, studio, name, marker, metric)
+    with picture(path, 2, 4) as axes:
+        for row, (metric, label) in zip(axes, METRICS, strict=True):
+            _table1(row[0], {name: _clean(studio, name) for name in published()}, metric)
+            _table1(row[1], {name: _at_its_level(studio, name) for name in published()}, metric)
             for name, style in _ours(studio).items():
-                _line(panel, studio.shipped[name], metric, **style)
-            panel.set(title=title, xlabel="noise τ", xticks=LEVELS, ylim=(0, max(1.0, panel.get_ylim()[1])))
-        _legend(axes[0, 2], studio)
+                _line(row[2], studio.shipped[name], metric, **style)
+            top = max(1.0, *(panel.get_ylim()[1] for panel in row[:3]))
+            for panel in row[:3]:
+                panel.set(xlabel="noise τ", xticks=LEVELS, xlim=(-0.01, LEVELS[-1] + 0.01), ylim=(0, top))
+            row[0].set_ylabel(label)
+        for panel, title in zip(axes[0], COLUMNS, strict=False):
+            panel.set_title(title)
+        _legends(list(axes[:, 3]), studio)
     absent = [name for name in published() if Cell(name, 0.0) not in studio.cells]
     return f"not trained yet: {', '.join(absent)}" if absent else ""
 
 
-def _network(panel: Axes, studio: Studio, name: str, marker: str, metric: str) -> None:
-    clean = studio.cells.get(Cell(name, 0.0))
-    if clean is not None:
-        _line(panel, clean.scores, metric, marker=marker, **CLEAN)
-    own = _at_its_level(studio, name)
-    if len(own) > 1:
-        _line(panel, own, metric, marker=marker, **NOISY)
+def _table1(panel: Axes, scores: dict[str, Scores], metric: str) -> None:
+    """A thin line a network; a single level makes none."""
+    for marker, own in zip(MARKERS, scores.values(), strict=True):
+        if len(own) > 1:
+            _line(panel, own, metric, marker=marker, **THIN)
+    if not panel.lines:
+        panel.text(0.5, 0.5, "not trained yet", transform=panel.transAxes, ha="center", color="0.5")
+
+
+def _clean(studio: Studio, name: str) -> Scores:
+    """The scores at all levels of a network that was trained without noise."""
+    cell = studio.cells.get(Cell(name, 0.0))
+    return {} if cell is None else cell.scores
 
 
 def _at_its_level(studio: Studio, name: str) -> Scores:
@@ -70,18 +82,15 @@ def _line(panel: Axes, scores: Scores, metric: str, **style: Any) -> None:
     panel.plot(levels, [scores[tau][metric].mean for tau in levels], **style)
 
 
-def _legend(panel: Axes, studio: Studio) -> None:
-    """One mark a network, one line a kind of training, in a panel of its own."""
+def _legends(panels: Sequence[Axes], studio: Studio) -> None:
+    """One mark a network of Table 1, one line a network of the package, in panels of their own."""
     known = {cell.preset for cell in studio.cells}
     marks = [
-        Line2D([], [], marker=marker, color="0.3", linestyle="none", markersize=4, label=row.title)
+        Line2D([], [], marker=marker, **THIN, label=row.title)
         for marker, (name, row) in zip(MARKERS, published().items(), strict=True)
         if name in known
     ]
-    noisy = any(len(_at_its_level(studio, name)) > 1 for name in published())
-    kinds = {"trained without noise": CLEAN} if marks else {}
-    kinds |= {"trained at τ": NOISY} if noisy else {}
-    lines = [Line2D([], [], label=label, **style) for label, style in kinds.items()]
     ours = [Line2D([], [], **style) for style in _ours(studio).values()]
-    panel.legend(handles=[*ours, *marks, *lines], loc="center left")
-    panel.set_axis_off()
+    for panel, handles in zip(panels, (marks, ours), strict=True):
+        panel.legend(handles=handles, loc="center left", fontsize="small")
+        panel.set_axis_off()
