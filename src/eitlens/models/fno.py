@@ -16,7 +16,7 @@ from torch.nn import functional as fn
 
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
 from eitlens.models.fourier import Modes, SpectralConv, low_modes
-from eitlens.models.layers import exact_linear
+from eitlens.models.layers import exact_linear, one_channel
 from eitlens.models.position import coordinates
 
 
@@ -84,16 +84,7 @@ class Projection(nn.Module):
 
     def forward(self, u: Tensor) -> Tensor:
         """(B, n, n, C) ↦ (B, 1, n, n), in float32."""
-        return one_channel(self.head, fn.silu(self.widen(u)))
-
-
-def one_channel(head: nn.Linear, x: Tensor) -> Tensor:
-    """A map of the channels to a single one, (B, n, n, C) ↦ (B, 1, n, n), in float32.
-
-    As a sum instead of a product with one column: a compiler takes what stands before into the sum, and the
-    widest latent of the network is not written.
-    """
-    return ((x.float() * head.weight[0]).sum(-1) + head.bias)[:, None]
+        return one_channel(self.head, fn.silu(self.widen(u)), -1).permute(0, 3, 1, 2)
 
 
 class FNO(Network):

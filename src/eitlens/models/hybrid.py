@@ -17,7 +17,7 @@ from torch.nn import functional as fn
 
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
 from eitlens.models.hybrid_blocks import CrossBlock, Residual, Rise, SelfBlock
-from eitlens.models.layers import channels_last
+from eitlens.models.layers import channels_last, one_channel
 from eitlens.models.resize import resize
 
 LEVELS = 5
@@ -81,12 +81,17 @@ class Hybrid(Network):
 
     def _logits(self, levels: dict[str, Tensor]) -> Tensor:
         decoder = [x for name, x in levels.items() if name.startswith("up/")]
-        logits: Tensor = self.heads[-1](decoder[-1]).float()
+        logits = self._head(-1, decoder[-1])
         if self.config.faithful:
             return logits
-        for head, x in zip(self.heads[:-1], decoder[:-1], strict=True):
-            logits = logits + resize(head(x).float(), logits.shape[-1])
+        for index, x in enumerate(decoder[:-1]):
+            logits = logits + resize(self._head(index, x), logits.shape[-1])
         return logits
+
+    def _head(self, index: int, x: Tensor) -> Tensor:
+        head = self.heads[index]
+        assert isinstance(head, nn.Conv2d)
+        return one_channel(head, x)
 
 
 PRESETS = {

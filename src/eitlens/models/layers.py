@@ -57,6 +57,17 @@ def two_terms(x: Tensor, dim: int) -> Tensor:
     return torch.cat([first, x - first], dim)
 
 
+def one_channel(head: nn.Conv2d | nn.Linear, x: Tensor, dim: int = 1) -> Tensor:
+    """A map of the channels, axis `dim` of x, to a single one, in float32.
+
+    As a sum instead of a product with one column: a compiler takes what stands before into the sum, and libraries
+    are slow with one column.
+    """
+    shape = [-1 if axis == dim % x.ndim else 1 for axis in range(x.ndim)]
+    assert head.bias is not None
+    return (x.float() * head.weight.flatten().reshape(shape)).sum(dim, keepdim=True) + head.bias
+
+
 class DoubleConv(nn.Module):
     """Twice: 3 × 3 convolution without bias, batch norm, activation."""
 

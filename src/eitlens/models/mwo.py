@@ -17,9 +17,9 @@ from torch.nn import functional as fn
 
 from eitlens.models import wavelets
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
-from eitlens.models.fno import one_channel, with_coordinates
+from eitlens.models.fno import with_coordinates
 from eitlens.models.fourier import Modes, SpectralConv, low_modes
-from eitlens.models.layers import exact_linear
+from eitlens.models.layers import exact_linear, one_channel
 from eitlens.models.resize import resize
 
 HIDDEN = 128
@@ -167,7 +167,8 @@ class MWO(Network):
         for index, layer in enumerate(self.layers, start=1):
             x = layer(fn.relu(x) if index > 1 else x, scales)
             levels[f"layer{index}/{size}"] = x.permute(0, 3, 1, 2)
-        levels["logits"] = resize(one_channel(self.head, fn.relu(self.widen(x))), features.shape[-1])
+        logits = one_channel(self.head, fn.relu(self.widen(x)), -1).permute(0, 3, 1, 2)
+        levels["logits"] = resize(logits, features.shape[-1])
         return levels
 
 

@@ -44,6 +44,8 @@ def adjoint(gradient: Tensor, size: int) -> Tensor:
     """Aᵀ g A, (B, C, m, m) ↦ (B, C, size, size), as products that keep the channels innermost."""
     batch, channels, m, _ = gradient.shape
     transposed = hats(m, size, gradient).mT
+    if channels == 1:
+        return transposed @ gradient @ transposed.mT
     rows = gradient.permute(0, 2, 3, 1).reshape(batch, m, m * channels)
     half = torch.bmm(transposed.expand(batch, size, m), rows).view(batch * size, m, channels)
     both = torch.bmm(transposed.expand(batch * size, size, m), half)

@@ -26,7 +26,7 @@ from torch.nn import functional as fn
 from eitlens.models.attention import Evaluation
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention, CrossAttention
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
-from eitlens.models.layers import DoubleConv, channels_last
+from eitlens.models.layers import DoubleConv, channels_last, one_channel
 from eitlens.models.resize import resize
 
 LEVELS = 4
@@ -102,7 +102,7 @@ class UIT(Network):
         for cross, block in zip(self.cross, self.up, strict=True):
             size = 2 * x.shape[-1]
             x = levels[f"up/{size}"] = block(cross(levels[f"down/{size}"], x))
-        levels["logits"] = resize(self.head(x).float(), features.shape[-1])
+        levels["logits"] = resize(one_channel(self.head, x), features.shape[-1])
         return levels
 
 

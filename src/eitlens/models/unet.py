@@ -16,7 +16,7 @@ from torch.nn import functional as fn
 
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
-from eitlens.models.layers import DoubleConv, channels_last
+from eitlens.models.layers import DoubleConv, channels_last, one_channel
 from eitlens.models.resize import resize
 
 
@@ -92,7 +92,7 @@ class UNet(Network):
         for rise, block in zip(self.rise, self.up, strict=True):
             x = rise(x)
             x = levels[f"up/{x.shape[-1]}"] = block(torch.cat([x, levels[f"down/{x.shape[-1]}"]], dim=1))
-        levels["logits"] = resize(self.head(x).float(), features.shape[-1])
+        levels["logits"] = resize(one_channel(self.head, x), features.shape[-1])
         return levels
 
 
