@@ -50,7 +50,7 @@ def test_the_files_of_a_cell_fit_together(cell):
 
 
 def test_the_sampler_is_right():
-    found = [*claims.disk(), *claims.calibration("1"), *claims.calibration("4")]
+    found = [*claims.disk(), *claims.calibration("one", ("1",)), *claims.calibration("four", ("4",))]
     assert len(found) == 4 + (1 + 9 + 1) + (1 + 18 + 1)
     assert all(claim.holds for claim in found)
 

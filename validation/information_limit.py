@@ -48,13 +48,13 @@ def table(options: argparse.Namespace) -> None:
 
 def calibration(options: argparse.Namespace) -> None:
     """Ranks of 128 draws."""
-    if not files.exists(f"calibration_{options.ellipses}.json"):
+    prior = EllipseSampler(seed=20260101, count=options.ellipses, disjoint=True)
+    draws = runs.Draws(options.first, options.limit or 128, prior, options.cells, options.tau)
+    if not files.exists(draws.file):
         # The shipped guide knows four ellipses and the finest boundary.
         guide = _guide(options) if (options.ellipses, options.cells) == (4, 200) else None
         standard = runs.ALONE if guide is None else runs.CALIBRATION
         settings, device = _settings(standard, options), torch.device(options.device)
-        prior = EllipseSampler(seed=20260101, count=options.ellipses, disjoint=True)
-        draws = runs.Draws(options.limit or 128, prior, options.cells, options.tau)
         runs.calibrate(draws, device, settings, options.seconds, guide)
 
 
@@ -155,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", choices=[cell.name for cell in CELLS], help="one cell of the table")
     parser.add_argument("--ellipses", type=int, default=4, help="of the calibration")
     parser.add_argument("--cells", type=int, default=200, help="of the calibration's grid")
+    parser.add_argument("--first", type=int, default=0, help="of the calibration's draws")
     parser.add_argument(
         "--network",
         action="append",

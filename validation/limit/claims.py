@@ -1,7 +1,7 @@
 """What must hold of the result files, claim by claim. What has no file yet claims nothing."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,13 @@ from limit.measurements import CELLS, PHANTOMS
 # Where phantoms happen to agree, what is left of the sampler's error still counts.
 _LEAST_ERROR = 0.005
 SECONDS = {"cuda": 120, "cpu": 900}
-_CALIBRATIONS = ("1", "1_repeated", "2", "4")
+_CALIBRATIONS = {
+    "one ellipse": ("1",),
+    "one ellipse, again": ("1_repeated", "1_from_128"),
+    "two ellipses": ("2",),
+    "four ellipses": ("4",),
+}
+"""The files of each, whose draws are counted together."""
 _DRAWS = 100
 
 
@@ -26,8 +32,8 @@ class Claim(NamedTuple):
 def every() -> Iterator[Claim]:
     """All of them."""
     yield from disk()
-    for name in _CALIBRATIONS:
-        yield from calibration(name)
+    for name, parts in _CALIBRATIONS.items():
+        yield from calibration(f"calibration, {name}", parts)
     yield from cost()
     if list(report.cells()):
         yield from limit()
@@ -42,14 +48,13 @@ def disk() -> Iterator[Claim]:
             yield Claim(found[name] < 0.02, f"one disk: {name} is {found[name]:.4f} off quadrature (bar 2 %)")
 
 
-def calibration(which: str) -> Iterator[Claim]:
+def calibration(name: str, parts: tuple[str, ...]) -> Iterator[Claim]:
     """Uniform ranks, function by function, of all draws; the smallest p is named with how small chance makes it."""
-    found = read(f"calibration_{which}.json")
-    if found is None:
+    files = [found for part in parts if (found := read(f"calibration_{part}.json")) is not None]
+    if not files:
         return
-    chosen, bar = report.converged(found), 0.01
-    count, _, again = which.partition("_")
-    name = f"calibration, {count} ellipse{'s' if count != '1' else ''}{', ' if again else ''}{again}"
+    found, bar = _together(files), 0.01
+    chosen = report.converged(found)
     yield Claim(found["draws"] >= _DRAWS, f"{name}: {found['draws']} draws, {chosen.sum()} of them converged")
     p = {function: report.uniform(ranks) for function, ranks in found["ranks"].items()}
     for function, value in p.items():
@@ -60,6 +65,18 @@ def calibration(which: str) -> Iterator[Claim]:
     chance = 1 - (1 - bar) ** len(p)
     text = f"the smallest p of {len(p)} functions is {p[least]:.3f} ({least}); below {bar} by chance: {chance:.0%}"
     yield Claim(p[least] > bar, f"{name}: {text}")
+
+
+def _together(files: list[dict[str, Any]]) -> dict[str, Any]:
+    """The draws of several calibrations as if of one."""
+    return {
+        "draws": sum(each["draws"] for each in files),
+        "ranks": {name: _joined(each["ranks"][name] for each in files) for name in files[0]["ranks"]},
+    } | {name: _joined(each[name] for each in files) for name in ("rhat", "arrived")}
+
+
+def _joined(lists: Iterable[list[Any]]) -> list[Any]:
+    return [value for values in lists for value in values]
 
 
 def cost() -> Iterator[Claim]:

@@ -73,12 +73,21 @@ def fill(
 
 @dataclass(frozen=True)
 class Draws:
-    """What the calibration draws and measures: one current, on a square of so many cells."""
+    """What the calibration draws and measures: one current, on a square of so many cells.
 
+    Draws other than the first 128 go to a file of their own, named after the first of them.
+    """
+
+    first: int
     count: int
     prior: EllipseSampler
     cells: int
     tau: float
+
+    @property
+    def file(self) -> str:
+        """Name of the result file."""
+        return f"calibration_{self.prior.count}{f'_from_{self.first}' if self.first else ''}.json"
 
 
 def calibrate(
@@ -93,9 +102,9 @@ def calibrate(
     Talts, Betancourt, Simpson, Vehtari, Gelman, arXiv:1804.06788. For each function of the inclusion.
     """
     domain, tau = Square(draws.cells), draws.tau
-    batch = draws.prior.batch(0, draws.count, device)
-    given = currents.cosine(domain, 1).to(device)
-    noisy = add_noise(BoundaryIntegralSolver(domain).difference(batch, given), tau, SEED)
+    number = torch.arange(draws.first, draws.first + draws.count, device=device)
+    batch, given = draws.prior.sample(number), currents.cosine(domain, 1).to(device)
+    noisy = add_noise(BoundaryIntegralSolver(domain).difference(batch, given), tau, SEED, number)
     result = posterior.sample(
         noisy, domain, given, tau, draws.prior, settings, _printer("calibration"), seconds, guide
     )
@@ -104,8 +113,9 @@ def calibrate(
     below = functions(drawn, drawn.new_zeros(drawn.shape[:2]))[..., :-1] < truth[:, None]
     rank = (below.sum(1) + 0.5) / (_RANKED + 1)
     write(
-        f"calibration_{draws.prior.count}.json",
-        {"draws": draws.count, "ellipses": draws.prior.count, "tau": tau, "currents": 1, "cells": draws.cells}
+        draws.file,
+        {"first": draws.first, "draws": draws.count, "ellipses": draws.prior.count, "tau": tau}
+        | {"currents": 1, "cells": draws.cells}
         | {"settings": vars(settings), "guided": guide is not None, "ranked_among": _RANKED}
         | {"ranks": {n: rank[:, i].tolist() for i, n in _named(draws.prior.count)}}
         | _diagnosed(result),
