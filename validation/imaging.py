@@ -3,7 +3,8 @@
     python validation/imaging.py [NAME or FOLDER] [--phantoms 32] [--out FILE]
 
 Test phantoms of the paper's kind (overlaps allowed), as many currents as the network reads. Without a name the
-default network that comes with the package; without any the study says so and ends.
+default network that comes with the package; without any the study says so and ends. docs/measurements.md quotes what
+`--out results/imaging.json` keeps.
 
 1. The reliability after calibration: no worse than before, at τ = 0, 0.05, 0.2.
 2. Warnings: the share of images flagged for contrast or amplitude, at contrasts 2, 5, 10, 50; false ones are rare.
@@ -29,7 +30,7 @@ from eitlens.imaging import Imager, Measurement, boundary, fitting, shipped
 from eitlens.phantom import PhantomBatch, indicator
 
 LEVELS, CONTRASTS, ELECTRODES = (0.0, 0.05, 0.2), (2.0, 5.0, 10.0, 50.0), (16, 32, 64, 128, 800)
-STEPS, SEED = 12, 11
+STEPS, SEED, FEW = 12, 11, 8
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,9 @@ def flagged(
 
 
 def shares(imager: Imager, batch: PhantomBatch, contrast: float) -> dict[str, dict[str, float]]:
-    """The warnings at each noise level, and at the middle one with fine-tuning."""
-    found = {f"τ = {tau:g}": flagged(imager, batch, contrast, tau) for tau in LEVELS}
-    return found | {f"τ = {LEVELS[1]:g}, refined": flagged(imager, batch, contrast, LEVELS[1], STEPS)}
+    """The warnings at each noise level, and for a few at the middle one with fine-tuning, which takes seconds each."""
+    found = {f"{tau:g}": flagged(imager, batch, contrast, tau) for tau in LEVELS}
+    return found | {f"{LEVELS[1]:g}-refined": flagged(imager, batch[:FEW], contrast, LEVELS[1], STEPS)}
 
 
 def by_electrodes(imager: Imager, data: Tensor, truth: Tensor, tau: float) -> dict[int, float]:
@@ -130,13 +131,13 @@ def main() -> None:
         imager.reader, imager.calibration, fitting.test(imager.reader, recipe, given.phantoms), LEVELS
     )
     calibration_figure(effects, OUT / "imaging_calibration.png")
-    reliability = {e.tau: (e.before.error(), e.after.error()) for e in effects}
+    reliability = {f"{e.tau:g}": (e.before.error(), e.after.error()) for e in effects}
     for tau, (before, after) in reliability.items():
-        print(f"  τ = {tau:g}: calibration error {before:.4f}, calibrated {after:.4f}", flush=True)
+        print(f"  τ = {tau}: calibration error {before:.4f}, calibrated {after:.4f}", flush=True)
 
     warnings = {f"{c:g}": shares(imager, batch, c) for c in CONTRASTS}
     for contrast, found in warnings.items():
-        told = ", ".join(f"{one['either']:.0%} at {case}" for case, one in found.items())
+        told = ", ".join(f"{one['either']:.0%} at τ = {case}" for case, one in found.items())
         print(f"  contrast {contrast}: flagged {told}", flush=True)
 
     tuning = [tuned(imager, data, truth, tau) for tau in LEVELS]
@@ -147,7 +148,7 @@ def main() -> None:
             f"{given.phantoms} refined, {one.worse} lost more than 0.01, {one.seconds:.1f} s each",
             flush=True,
         )
-    electrodes = {tau: by_electrodes(imager, data, truth, tau) for tau in (0.0, 0.05)}
+    electrodes = {f"{tau:g}": by_electrodes(imager, data, truth, tau) for tau in (0.0, 0.05)}
     print(f"  Dice by electrodes: {electrodes}")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     record = {
@@ -156,17 +157,16 @@ def main() -> None:
         "reliability": reliability,
         "warnings": warnings,
     }
-    record |= {"refine": [asdict(one) for one in tuning], "electrodes": electrodes}
+    record |= {"refine": {f"{one.tau:g}": asdict(one) for one in tuning}, "electrodes": electrodes}
     given.out.write_text(json.dumps(record, indent=2) + "\n")
     for one in tuning:
         expect(one.misfit[1] <= one.misfit[0], f"τ = {one.tau:g}: fine-tuning does not raise the misfit")
         expect(one.dice[1] >= one.dice[0], f"τ = {one.tau:g}: fine-tuning does not lower the Dice score")
     for case, share in warnings["10"].items():
-        expect(
-            share["either"] <= 0.1, f"contrast 10, {case}: at most a tenth is flagged, {share['either']:.0%}"
-        )
+        text = f"contrast 10, τ = {case}: at most a tenth is flagged, or one of {FEW}: {share['either']:.0%}"
+        expect(share["either"] <= (1 / FEW if "refined" in case else 0.1), text)
     for tau, (before, after) in reliability.items():
-        expect(after <= before + 0.002, f"τ = {tau:g}: the calibration makes nothing worse")
+        expect(after <= before + 0.002, f"τ = {tau}: the calibration makes nothing worse")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,9 @@ def test_the_page_says_what_the_result_files_say():
     assert (ROOT / "docs/results.md").read_text() == compose(PLACES), "run `eitlens benchmark table1`"
 
 
-def test_the_findings_quote_what_the_result_files_say():
-    text = (ROOT / "docs/findings.md").read_text()
+@pytest.mark.parametrize("page", PLACES.quoting, ids=lambda page: page.name)
+def test_prose_quotes_what_the_result_files_say(page):
+    text = page.read_text()
     assert len(sources(text)) >= 10
     assert text == refresh(text, PLACES), "run `eitlens benchmark table1`"
 
@@ -165,3 +166,15 @@ def test_quotes_follow_their_sources(tmp_path):
     assert lookup("shipped/flagship soft_dice 0", empty) == "–"
     with pytest.raises(InputError, match="no such source"):
         lookup("table1/uit/0 dise", PLACES)
+
+
+def test_quotes_of_a_study(tmp_path):
+    places = Places(tmp_path)
+    assert lookup("study/made-up a/0.05/1", places) == "–"
+    (tmp_path / "results").mkdir()
+    shares = [0.0, 0.024, 0.19, 1.0]
+    (tmp_path / "results/made-up.json").write_text(json.dumps({"a": {"0.05": [3, 0.97]}, "b": shares}))
+    assert [lookup(f"study/made-up a/0.05/{k}", places) for k in (0, 1)] == ["3", "0.970"]
+    assert [lookup(f"study/made-up b/{k} %", places) for k in range(4)] == ["0", "2.4", "19", "100"]
+    with pytest.raises(InputError, match="no such source"):
+        lookup("study/made-up c", places)

@@ -12,9 +12,9 @@ from limit.measurements import CELLS, PHANTOMS
 # Where phantoms happen to agree, what is left of the sampler's error still counts.
 _LEAST_ERROR = 0.005
 SECONDS = {"cuda": 120, "cpu": 900}
-_CALIBRATIONS = {
+CALIBRATIONS = {
     "one ellipse": ("1",),
-    "one ellipse, again": ("1_repeated", "1_from_128"),
+    "one ellipse, again": ("1_repeated", "1_from_128", "1_from_256"),
     "two ellipses": ("2",),
     "four ellipses": ("4",),
 }
@@ -32,8 +32,8 @@ class Claim(NamedTuple):
 def every() -> Iterator[Claim]:
     """All of them."""
     yield from disk()
-    for name, parts in _CALIBRATIONS.items():
-        yield from calibration(f"calibration, {name}", parts)
+    for name, parts in CALIBRATIONS.items():
+        yield from calibration(name, parts)
     yield from cost()
     if list(report.cells()):
         yield from limit()
@@ -53,7 +53,7 @@ def calibration(name: str, parts: tuple[str, ...]) -> Iterator[Claim]:
     files = [found for part in parts if (found := read(f"calibration_{part}.json")) is not None]
     if not files:
         return
-    found, bar = _together(files), 0.01
+    name, found, bar = f"calibration, {name}", _together(files), 0.01
     chosen = report.converged(found)
     yield Claim(found["draws"] >= _DRAWS, f"{name}: {found['draws']} draws, {chosen.sum()} of them converged")
     p = {function: report.uniform(ranks) for function, ranks in found["ranks"].items()}

@@ -61,7 +61,8 @@ class Places:
     @property
     def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
-        pages = (self.root / "docs" / "findings.md", self.root / "README.md")
+        docs = self.root / "docs"
+        pages = (docs / "findings.md", docs / "measurements.md", self.root / "README.md")
         return tuple(page for page in pages if page.exists())
 
 

@@ -9,6 +9,7 @@ table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.
 table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
 shipped/NAME/L METRIC AT                a network of the package, given L currents
 limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
+study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
 paper/NETWORK METRIC AT                 what the paper prints
 """
 
@@ -44,6 +45,8 @@ def lookup(source: str, places: Places) -> str:
         kind, _, name = place.partition("/")
         if kind == "limit":
             return number(_limit(places.results / "information_limit", name, key, " ".join(rest)))
+        if kind == "study":
+            return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
         at = float(rest[0]) if rest else None
         if kind == "paper":
             return number(published()[name].value(key, at or 0.0))
@@ -77,9 +80,18 @@ def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
     return float(sum(values) / len(values))
 
 
+def _study(path: Path, keys: list[str], percent: bool) -> str:
+    if not path.exists():
+        return NONE
+    value = _entry(json.loads(path.read_text()), keys)
+    if not percent:
+        return f"{value:g}" if value == int(value) else number(value)
+    return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
+
+
 def _entry(values: Any, keys: list[str]) -> float:
     for key in keys:
-        values = values[key]
+        values = values[int(key) if isinstance(values, list) else key]
     return float(values)
 
 
