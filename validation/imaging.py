@@ -163,8 +163,9 @@ def main() -> None:
         expect(one.misfit[1] <= one.misfit[0], f"τ = {one.tau:g}: fine-tuning does not raise the misfit")
         expect(one.dice[1] >= one.dice[0], f"τ = {one.tau:g}: fine-tuning does not lower the Dice score")
     for case, share in warnings["10"].items():
-        text = f"contrast 10, τ = {case}: at most a tenth is flagged, or one of {FEW}: {share['either']:.0%}"
-        expect(share["either"] <= (1 / FEW if "refined" in case else 0.1), text)
+        # Fine-tuning sees only a few bodies, and can add doubts about the contrast alone.
+        kind = "contrast" if "refined" in case else "either"
+        expect(share[kind] <= 0.1, f"contrast 10, τ = {case}: at most a tenth is flagged, {share[kind]:.0%}")
     for tau, (before, after) in reliability.items():
         expect(after <= before + 0.002, f"τ = {tau}: the calibration makes nothing worse")
 
