@@ -21,11 +21,14 @@ def _run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def test_table_1_is_written_and_the_findings_with_it(root):
+def test_table_1_is_written_and_the_findings_and_missing_learning_curves_with_it(root):
     (root / "docs").mkdir()
     (root / "docs/findings.md").write_text("Dice ?<!--= table1/uit/0 soft_dice -->.\n")
+    curve = root / "results/table1/uit/0/learning_curve.png"
+    curve.unlink()
     done = _run("benchmark", "table1", "--root", root)
     assert done.exit_code == 0, done.output
+    assert curve.stat().st_size > 1000
     assert "1 of 36 cells are done" in (root / "docs/results.md").read_text()
     assert (root / "docs/findings.md").read_text().startswith("Dice 0.8")
 

@@ -10,7 +10,7 @@ from eitlens.errors import InputError
 from eitlens.evaluate.statistics import Summary
 from eitlens.evaluate.tables import orderings, table1
 from eitlens.evaluate.tables.cards import refreshed, scored
-from eitlens.evaluate.tables.cells import SHIPPED, Cell, Record, read_shipped, read_table, wanted
+from eitlens.evaluate.tables.cells import SHIPPED, Cell, Record, read_record, read_shipped, read_table, wanted
 from eitlens.evaluate.tables.markdown import number, table, with_interval
 from eitlens.evaluate.tables.page import Places, compose
 from eitlens.evaluate.tables.published import published
@@ -53,9 +53,22 @@ def test_every_cell_is_small_and_whole():
     for cell in read_table(ROOT / "results/table1"):
         folder = cell.folder(ROOT / "results/table1")
         assert sum(file.stat().st_size for file in folder.iterdir()) < 1_000_000
-        assert {"config.json", "result.json", "evaluation.json", "log.csv"} <= {
+        assert {"config.json", "result.json", "evaluation.json", "log.csv", "learning_curve.png"} <= {
             f.name for f in folder.iterdir()
         }
+
+
+def test_without_noise_the_main_orderings_of_the_paper_hold():
+    cells = read_table(ROOT / "results/table1")
+    for claim in orderings.CLAIMS[:2]:
+        found = orderings.counts(cells, claim, 0.0)
+        assert found["holds"] == sum(found.values()), claim
+
+
+def test_uit_learns_enough_from_the_finite_set_moved_by_its_symmetries():
+    scores = read_record(ROOT / "results/variants/symmetry/uit/0").scores[0.0]
+    assert scores["soft_dice"].mean >= 0.89
+    assert scores["cross_entropy"].mean <= 0.065
 
 
 def test_the_papers_numbers():

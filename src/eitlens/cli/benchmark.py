@@ -16,6 +16,7 @@ benchmark = typer.Typer(
     no_args_is_help=True,
 )
 
+_CURVE = "learning_curve.png"
 Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
 
 
@@ -100,8 +101,6 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
     from eitlens.cli.train import progress_bar
     from eitlens.evaluate.tables.cells import Cell, wanted
-    from eitlens.figures.training import learning_curve
-    from eitlens.train.folder import read_log
     from eitlens.train.table1 import fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
@@ -112,12 +111,19 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
         def tell(cell: "Cell", outcome: "Outcome", why: str) -> None:
             bar.console.print(f"{cell}: {outcome} {why}", highlight=False, soft_wrap=True)
             if outcome == "finished":
-                folder = cell.folder(plan.table)
-                learning_curve(read_log(folder / "log.csv"), folder / "learning_curve.png")
+                _draw(cell.folder(plan.table))
 
         found = fill(plan, cells, minutes or float("inf"), lambda cell: (_observer(bar, plan, cell),), tell)
     if "failed" in found.values():
         raise typer.Exit(1)
+
+
+def _draw(folder: Path) -> None:
+    """The learning curve of a cell, beside its log."""
+    from eitlens.figures.training import learning_curve
+    from eitlens.train.folder import read_log
+
+    learning_curve(read_log(folder / "log.csv"), folder / _CURVE)
 
 
 def _observer(bar: "Progress", plan: "Plan", cell: "Cell") -> Any:
@@ -148,6 +154,11 @@ def _write(root: Path) -> None:
     places = Places(root)
     if not places.results.is_dir():
         raise InputError(f"{places.results}: no such folder: give the repository with --root")
+    for file in places.results.glob(
+        "**/log.csv"
+    ):  # a training killed after its last step has not drawn its own
+        if not (file.parent / _CURVE).exists():
+            _draw(file.parent)
     places.page.parent.mkdir(parents=True, exist_ok=True)
     places.page.write_text(compose(places))
     for page in places.quoting:
