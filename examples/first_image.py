@@ -20,9 +20,11 @@ def main(out: Path, tau: float = 0.05) -> float:
     found = eit.Imager.load()(eit.Measurement.of_difference(measured))
     with picture(out, 1, 3) as axes:
         show_field(axes[0, 0], conductivity(square, BODY), "the body: σ")
-        axes[0, 1].plot(square.arclength(), measured.T, linewidth=0.8)
+        for k, row in enumerate(measured):
+            axes[0, 1].plot(square.arclength(), row, color=str(0.35 * k), linewidth=0.8, label=f"l = {k + 1}")
         axes[0, 1].set(title="what is measured: f − f0", xlabel="arclength")
-        show_field(axes[0, 2], found.image, "probability of inclusion")
+        axes[0, 1].legend(title="current cos lθ", fontsize=7, title_fontsize=7)
+        show_field(axes[0, 2], found.image, "probability of inclusion", limits=(0, 1))
         outline(axes[0, 2], level_set(square, BODY))
     return found.dice(BODY)
 

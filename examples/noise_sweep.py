@@ -24,7 +24,11 @@ def main(out: Path, bodies: int = 4, levels: tuple[float, ...] = LEVELS) -> list
         found = [imager(eit.Measurement.of_difference(one), tau=tau, misfit=False) for one in noisy]
         return float(torch.tensor([one.dice(body) for one, body in zip(found, phantoms, strict=True)]).mean())
 
-    scores = [[dice(count, tau) for tau in levels] for count in (1, 2, 3)]
+    scores = []
+    for count in (1, 2, 3):
+        scores.append([dice(count, tau) for tau in levels])
+        told = (f"{d:.3f} at {tau:g}" for d, tau in zip(scores[-1], levels, strict=True))
+        print(f"L = {count}: Dice", ", ".join(told), flush=True)
     with picture(out, 1, 1, 3.2) as axes:
         for count, row in enumerate(scores, 1):
             axes[0, 0].plot(levels, row, "o-", color=str(0.8 - 0.26 * count), label=f"L = {count}")
@@ -34,5 +38,4 @@ def main(out: Path, bodies: int = 4, levels: tuple[float, ...] = LEVELS) -> list
 
 
 if __name__ == "__main__":
-    for count, row in enumerate(main(Path("out/noise_sweep.png")), 1):
-        print(f"L = {count}:", ", ".join(f"{d:.3f} at {tau:g}" for d, tau in zip(row, LEVELS, strict=True)))
+    main(Path("out/noise_sweep.png"))

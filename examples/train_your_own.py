@@ -25,11 +25,18 @@ def main(folder: Path, n: int = 64, samples: int = 2048, data: int = 512) -> tup
     )
     generate(recipe, folder / "data", device="cpu")
     source = SourceConfig(folder=str(folder / "data"))
-    train(replace(preset("smoke"), name="own", data=source, samples=samples), folder / "run", "cpu")
+    config = replace(preset("smoke"), name="own", data=source, samples=samples)
+    train(config, folder / "run", "cpu", observers=(tell,))
     rows = read_log(folder / "run" / "log.csv")
     learning_curve(rows, folder / "learning_curve.png")
     found = score(Trained.load(folder / "run"), Dataset.open(folder / "data").split("test"))
     return float(rows[0]["loss"]), found.metrics["cross_entropy"].mean
+
+
+def tell(row: dict[str, float]) -> None:
+    """A line for each validation."""
+    if "soft_dice" in row:
+        print(f"{row['progress']:.0%}: loss {row['loss']:.3f}, Dice {row['soft_dice']:.3f}", flush=True)
 
 
 if __name__ == "__main__":

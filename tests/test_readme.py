@@ -15,5 +15,6 @@ def test_the_python_example_runs():
     assert tuple(names["index"].shape) == tuple(names["image"].shape) == (201, 201)
     assert names["result"].dice(names["phantom"]) > 0.95
     assert abs(names["result"].noise - 0.05) < 0.01
+    assert names["result"].warnings == ()
     # More conductive than its surroundings: the body resists less, (g, f - f0) < 0.
     assert float((names["currents"] * names["df"]).sum(-1).max()) < 0

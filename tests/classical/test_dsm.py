@@ -151,3 +151,7 @@ def test_bad_input_is_refused() -> None:
         direct_sampling(SMALL, DISK[:, :156])
     with pytest.raises(InputError, match=r"^f - f0: 640 of 640 values are NaN or infinite.*$"):
         direct_sampling(SMALL, DISK * torch.nan)
+    with pytest.raises(
+        InputError, match=r"^f - f0: expected \(currents, boundary\) values, got shape \(0, 160\)$"
+    ):
+        direct_sampling(SMALL, torch.zeros(0, 160, dtype=torch.float64))

@@ -8,16 +8,16 @@ from torch import Tensor
 
 from eitlens.classical.posterior.diagnostics import agreement, functions
 from eitlens.classical.posterior.images import images, mean, smoothed
-from eitlens.classical.posterior.target import phantoms
 from eitlens.domain import Square
-from eitlens.phantom import indicator
+from eitlens.phantom import Ellipse, indicator
+from eitlens.phantom.batch import of_rows
 
 
 def test_the_best_set_beats_every_threshold_of_the_mean() -> None:
     place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
     square = Square(48)
     best = images(square, place, weight, 10.0, 1.0)
-    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+    inside = indicator(square, of_rows(Ellipse, place, 10.0, 1.0)).double()
     torch.testing.assert_close(best.mean, inside.mean(0))
     assert torch.equal(mean(square, place, weight), best.mean)
 
@@ -33,7 +33,7 @@ def test_the_l2_image_is_best_for_the_relative_error() -> None:
     place, weight = rows(40), torch.full((40,), 1 / 40, dtype=torch.float64)
     square = Square(32)
     best = images(square, place, weight, 10.0, 1.0)
-    inside = indicator(square, phantoms(place, 10.0, 1.0)).double()
+    inside = indicator(square, of_rows(Ellipse, place, 10.0, 1.0)).double()
 
     def expected(image: Tensor) -> float:
         error = 9 * (image - inside).square().sum((1, 2)).sqrt()

@@ -26,11 +26,12 @@ from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
 from eitlens.classical.posterior.resolution import node_counts
 from eitlens.classical.posterior.surface import Frame
-from eitlens.classical.posterior.target import Target, _merged, phantoms
+from eitlens.classical.posterior.target import Target, _merged
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.outlines import needed_nodes
-from eitlens.phantom import EllipseSampler
+from eitlens.phantom import Ellipse, EllipseSampler
+from eitlens.phantom.batch import of_rows
 
 # --- the linearised solver
 
@@ -49,7 +50,7 @@ def test_the_jacobian_is_that_of_autograd(inside: float) -> None:
     reference = BoundaryIntegralSolver(SQUARE, nodes=40)
 
     def data(values: Tensor) -> Tensor:
-        return reference.difference(phantoms(values[None], inside, 1.0), CURRENTS)[0]
+        return reference.difference(of_rows(Ellipse, values[None], inside, 1.0), CURRENTS)[0]
 
     exact = torch.autograd.functional.jacobian(data, place[0])
     found = solver(40, inside)(place).jacobian[0]
@@ -83,7 +84,7 @@ def test_few_electrodes_and_a_series_for_the_sources_do(tolerance: float, few: i
 def test_the_quick_count_of_nodes_is_that_of_the_solver() -> None:
     place = rows(300)
     quick = node_counts(SQUARE, place, 1e-3)
-    careful = needed_nodes(SQUARE, phantoms(place, 10.0, 1.0), 1e-3)
+    careful = needed_nodes(SQUARE, of_rows(Ellipse, place, 10.0, 1.0), 1e-3)
     assert float((quick == careful).double().mean()) > 0.95
     assert float((quick < careful).double().mean()) < 0.02
 

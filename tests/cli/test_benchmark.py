@@ -48,6 +48,7 @@ def test_trained_cells_get_their_learning_curve(root, monkeypatch):
     done = _run("benchmark", "table1", "unet/0.05", "fno/0", *words)
     assert done.exit_code == 1
     assert "2 of 2 cells are missing" in done.output
+    assert "first 12,800 samples are simulated" in done.output
     assert "fno/0: failed out of memory" in done.output
     assert (Cell("unet", 0.05).folder(root / "results/table1") / "learning_curve.png").stat().st_size > 1000
 

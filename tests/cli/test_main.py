@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from eitlens import __version__
 from eitlens.cli.main import app
+from eitlens.data import presets as data_sets
 from eitlens.errors import InputError
+from eitlens.train import presets as recipes
 
 RUN = CliRunner()
 
@@ -19,10 +21,16 @@ def test_version():
     assert RUN.invoke(app, ["--version"]).output.strip() == f"eitlens {__version__}"
 
 
-def test_help_names_every_command_with_a_line():
+def test_help_begins_with_what_is_tried_first():
     output = RUN.invoke(app, ["--help"]).output
-    assert "demo" in output
-    assert "models" in output
+    places = [output.index(f" {name} ") for name in ("demo", "reconstruct", "train", "benchmark", "doctor")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(("command", "known"), [("train", recipes), ("generate", data_sets)])
+def test_help_names_every_preset(command, known):
+    (option,) = (one for one in COMMANDS[command].params if one.name == "preset")
+    assert all(name in option.help for name in known.PRESETS)
 
 
 def test_a_users_mistake_is_one_line_and_status_2(monkeypatch):

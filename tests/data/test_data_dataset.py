@@ -79,7 +79,8 @@ def test_no_manifest_means_no_data_set(copied):
         ({"shards": []}, "run `eitlens generate` again"),
         ({"splits": {"train": [0, 99], "validation": [0, 0], "test": [0, 0]}}, "beyond its 24 samples"),
         ({"splits": {}}, "damaged"),
-        ({"n": 64}, r"the manifest says \(0, 5, 64, 3\)"),
+        ({"n": 64}, r"the manifest says \(0, 5, 64, 3, 'cosine'\)"),
+        ({"currents": {"family": "sine", "count": 3}}, r"the manifest says \(0, 5, 32, 3, 'sine'\)"),
         ({"currents": {"family": "cosine", "count": 2}}, "the manifest says"),
     ],
 )
@@ -130,14 +131,20 @@ def test_check_finds_a_flipped_bit(copied):
         check(copied)
 
 
-def test_check_finds_a_shard_of_another_run(copied, other, tmp_path_factory):
-    """Whole in itself, of the right shape, but not the one in the manifest."""
+def test_shards_of_another_data_set_are_found(copied, other, tmp_path_factory):
+    """Whole in themselves, of the right shape, but not those of the manifest."""
     from eitlens.data import generate
 
     folder = tmp_path_factory.mktemp("other")
     generate(other, folder, device="cpu")
     shutil.copy(folder / shard_name(1), copied / shard_name(1))
-    with pytest.raises(InputError, match=r"shard-00001.safetensors: checksum mismatch with the manifest"):
+    with pytest.raises(
+        InputError, match=r"shard-00001.safetensors: of another data set than the first shard"
+    ):
+        Dataset.open(copied)
+    for shard in Dataset.open(folder).manifest.shards:
+        shutil.copy(folder / shard.file, copied / shard.file)
+    with pytest.raises(InputError, match=r"shard-00000.safetensors: checksum mismatch with the manifest"):
         check(copied)
 
 

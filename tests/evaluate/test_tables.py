@@ -90,7 +90,13 @@ def test_thirty_six_cells_in_the_order_they_are_wanted():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("vit/0", "no network 'vit'"), ("uit", "expected NETWORK/TAU")]
+    ("text", "message"),
+    [
+        ("vit/0", "no network 'vit'"),
+        ("uit", "expected NETWORK/TAU"),
+        ("uit/0.5", r"no such noise: choose one of \(0.0, 0.05, 0.2\)"),  # and not hours of training
+        ("uit/nan", "no such noise"),
+    ],
 )
 def test_a_cell_that_is_none(text, message):
     with pytest.raises(InputError, match=message):

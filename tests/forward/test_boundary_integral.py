@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -56,9 +57,10 @@ def test_the_error_falls_exponentially_with_the_nodes() -> None:
     assert rates.min() > 0.2
 
 
-def test_automatic_nodes_reach_the_tolerance() -> None:
+@pytest.mark.parametrize("contrast", [0.1, 10.0, 1e4])
+def test_automatic_nodes_reach_the_tolerance(contrast: float) -> None:
     """On phantoms like the paper's: ellipses as near as 0.03 to each other and 0.05 to the boundary."""
-    batch = EllipseSampler(seed=2, disjoint=True).batch(0, 12)
+    batch = EllipseSampler(seed=2, disjoint=True, inside=contrast).batch(0, 6)
     exact = BoundaryIntegralSolver(SQUARE, nodes=240).difference(batch, CURRENTS)
     for tolerance in (1e-3, 1e-6, 1e-9):
         found = BoundaryIntegralSolver(SQUARE, tolerance=tolerance).difference(batch, CURRENTS)
@@ -117,7 +119,7 @@ def test_concentric_disk_in_the_unit_disk(radius: float, sigma: float) -> None:
         torch.testing.assert_close(f, expected, rtol=0, atol=1e-12 * float(expected.abs().amax()) + 1e-15)
 
 
-@pytest.mark.parametrize("sigma", [0.1, 10.0])
+@pytest.mark.parametrize("sigma", [1e-12, 0.1, 10.0, 1e12])
 def test_eccentric_disk_by_moebius_invariance(sigma: float) -> None:
     """M(z) = (z - a)/(1 - āz) keeps the disk; the circle it sends to |w| = ρ is the eccentric inclusion."""
     a, rho = 0.35 * cmath.exp(0.8j), 0.4
@@ -240,7 +242,7 @@ def test_nothing_to_see_gives_exactly_nothing() -> None:
     zero = torch.zeros_like(CURRENTS)
     torch.testing.assert_close(SOLVER.difference(Phantom([]), CURRENTS), zero, rtol=0, atol=0)
     unseen = SOLVER.difference(Phantom(PHANTOM.shapes, inside=2.0, outside=2.0), CURRENTS)
-    torch.testing.assert_close(unseen, zero, rtol=0, atol=1e-15)
+    torch.testing.assert_close(unseen, zero, rtol=0, atol=0)
 
 
 def test_a_shape_of_the_bodys_own_conductivity_is_not_there() -> None:
@@ -258,10 +260,10 @@ def test_rotating_the_body_rotates_the_data() -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("low", "high"), [(1e6, 1e8), (1e-6, 1e-8)])
+@pytest.mark.parametrize(("low", "high"), [(1e10, 1e14), (1e-10, 1e-14)])
 def test_perfect_conductors_and_insulators_are_limits(low: float, high: float) -> None:
     first, second = (SOLVER.difference(Phantom(PHANTOM.shapes, s), CURRENTS) for s in (low, high))
-    assert relative(first, second) < 1e-5
+    assert relative(first, second) < 1e-9
 
 
 # --- batches, chunks, gradients
@@ -296,8 +298,12 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_float32_currents_give_float64_data() -> None:
-    g = torch.tensor([[1.0, -1.0] * 64], dtype=torch.float32)
-    assert SOLVER.difference(PHANTOM, g).dtype == torch.float64
+    """Their mean is zero only to seven digits, which is no reason to refuse them."""
+    g = currents.custom(SQUARE, lambda x, y: torch.exp(x - 0.3 * y))
+    assert abs(float(g.float().double().mean())) > 1e-10
+    found = SOLVER.difference(PHANTOM, g.float())
+    assert found.dtype == torch.float64
+    assert relative(found, SOLVER.difference(PHANTOM, g)) < 1e-6
 
 
 def test_differentiable_in_shapes_conductivities_and_currents() -> None:
@@ -314,6 +320,18 @@ def test_differentiable_in_shapes_conductivities_and_currents() -> None:
 
     inputs = (group.parameters, group.inside, batch.outside, currents.cosine(square, 2))
     assert torch.autograd.gradcheck(data, tuple(v.clone().requires_grad_() for v in inputs), rtol=1e-4)
+
+
+def test_the_slope_in_the_conductivity_is_right_where_there_is_no_contrast() -> None:
+    square = Square(6)
+    solver, g = BoundaryIntegralSolver(square, nodes=24), currents.cosine(square, 1)
+    batch = stack([Phantom([circle((-0.4, 0.1), 0.2), circle((0.4, -0.2), 0.2)], inside=[5.0, 1.0])])
+    (group,) = batch.groups
+
+    def data(inside: Tensor) -> Tensor:
+        return solver.difference(PhantomBatch((replace(group, inside=inside),), batch.outside), g)
+
+    assert torch.autograd.gradcheck(data, group.inside.clone().requires_grad_(), rtol=1e-4)
 
 
 def test_the_number_of_threads_may_be_set_by_hand():

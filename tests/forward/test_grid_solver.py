@@ -14,6 +14,7 @@ from eitlens.domain import Square
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.forward import BoundaryIntegralSolver, NeumannToDirichlet, currents
 from eitlens.forward.grid import Field, GridSolver, LevelSet
+from eitlens.forward.grid.bodies import _one_each
 from eitlens.phantom import (
     Ellipse,
     EllipseSampler,
@@ -121,6 +122,16 @@ def test_the_background_is_of_fourth_order() -> None:
         errors.append(relative(GridSolver(square).background(g)[0], u - u.mean()))
     assert slope(sizes, errors) > 3.8
     assert errors[-1] < 1e-4
+
+
+@pytest.mark.parametrize("contrast", [1e4, 1e6, 1e8])
+def test_good_conductors(contrast: float) -> None:
+    """As accurate as at contrast 10: the residual that conjugate gradients begin with grows with the contrast."""
+    phantom = Phantom(EllipseSampler(seed=0, disjoint=True).phantom(0).shapes, contrast)
+    square = Square(50)
+    g = currents.cosine(square, 2)
+    exact = BoundaryIntegralSolver(square).difference(phantom, g)
+    assert relative(GridSolver(square).difference(phantom, g), exact) < 5e-3
 
 
 @pytest.mark.parametrize(("contrast", "most"), [(10.0, 40), (0.1, 40), (100.0, 160), (0.01, 160)])
@@ -330,6 +341,10 @@ def field(value: float) -> Tensor:
         (lambda: SOLVER.difference(LevelSet(field(1.0)[1:, 1:]), CURRENTS), r"\(25, 25\) nodes, got \(24, 24\)"),
         (lambda: SOLVER.difference(LevelSet(field(-1.0), inside=0.0), CURRENTS), "inside must be positive"),
         (lambda: SOLVER.difference(Field(field(2.0), outside=-1.0), CURRENTS), "outside must be positive"),
+        (lambda: _one_each(torch.ones(2).double(), (3,), CURRENTS.device, "inside"), r"or \(3,\) for a batch"),
+        (lambda: SOLVER.background(CURRENTS, 0.0), "outside must be positive"),
+        (lambda: SOLVER.difference(EllipseSampler(seed=1).batch(0, 0), CURRENTS), "one phantom, got an empty batch"),
+        (lambda: SOLVER.difference(PHANTOM, CURRENTS[:0]), r"currents: expected .* got shape \(0, 96\)"),
         (lambda: SOLVER.difference(PHANTOM, CURRENTS[:, 4:]), "got 92: were the corners dropped"),
         (lambda: SOLVER.difference(PHANTOM, CURRENTS + 1), "zero mean"),
         (lambda: SOLVER.difference(Phantom([circle((0.9, 0.0), 0.2)]), CURRENTS), "beyond the boundary"),

@@ -103,6 +103,10 @@ def test_data_must_be_finite() -> None:
         add_noise(DATA * torch.tensor([1, 1, math.nan, 1], dtype=torch.float64)[:, None, None], 0.1, seed=1)
 
 
+def test_no_samples_have_no_noise() -> None:
+    assert add_noise(DATA[:0], 0.1, seed=1).shape == DATA[:0].shape
+
+
 @pytest.mark.parametrize("snr", [math.nan, -math.inf])
 def test_the_signal_to_noise_ratio_is_a_number(snr: float) -> None:
     with pytest.raises(InputError, match=r"^snr_db must be a number.*$"):

@@ -21,7 +21,7 @@ def test_the_temperature_of_over_confident_logits_is_found():
 def test_between_levels_it_is_linear_and_beyond_constant():
     one = Calibration((0.0, 0.1), (1.0, 2.0), misfits=(0.02, 0.12))
     assert [one.temperature(t) for t in (None, 0.0, 0.05, 0.1, 0.9)] == pytest.approx([1, 1, 1.5, 2, 2])
-    assert one.misfit(0.05) == pytest.approx(0.07)
+    assert [one.misfit(t) for t in (0.05, 0.9, None)] == pytest.approx([0.07, 0.12, 0.12])
     assert float(one.probability(torch.tensor(3.0), 0.1)) == pytest.approx(
         torch.sigmoid(torch.tensor(1.5)).item()
     )

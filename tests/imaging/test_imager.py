@@ -11,7 +11,7 @@ from eitlens.data.inputs import write_inputs
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
-from eitlens.imaging import Imager, Measurement, Options, readers, shipped, store
+from eitlens.imaging import Imager, Measurement, Options, Refinement, readers, shipped, store
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import method
 from eitlens.models import create, save
@@ -70,6 +70,38 @@ def test_a_misfit_beyond_that_of_training_is_flagged(imager, difference):
     )
     (text,) = [flag.text for flag in wary(sparse).warnings if flag.kind == "contrast"]
     assert "are the points too few, or the inclusions not" in text
+
+
+def test_a_misfit_that_the_noise_explains_says_nothing_of_the_contrast(imager, difference):
+    """Above the noise of training the misfit is large whatever the contrast; nor is it known what to expect."""
+    usual = Imager(imager.reader, Calibration((0.0, 0.2), (1.0, 1.0), misfits=(0.02, 0.02)), "usual")
+    loud = Measurement.of_difference(add_noise(difference, 0.5, 0))
+    assert kinds(usual(loud)) == {"noise"}
+    assert "contrast" in kinds(usual(loud, tau=0.1))
+
+
+def test_refinement_does_not_trust_data_of_unknown_noise(imager, square, difference, monkeypatch):
+    asked = []
+
+    def kept(problem, image, before, steps):
+        asked.append(problem.noise)
+        return image, Refinement(0, before, before, "kept")
+
+    monkeypatch.setattr("eitlens.imaging.imager.fine_tune", kept)
+    g, zero = currents.cosine(square, 3), torch.zeros_like(difference)
+    few = Measurement(square.boundary()[::8], g[:, ::8], difference[:, ::8], zero[:, ::8])
+    assert imager(few, refine=1).noise is None
+    imager(few, refine=1, tau=0.0)
+    assert asked == [0.2, 0.0]
+
+
+@pytest.mark.parametrize("bad", [{"refine": -1}, {"tau": -0.1}, {"tau": float("nan")}, {"n": 1}])
+def test_options_that_cannot_be_meant(imager, difference, bad):
+    (name,) = bad
+    with pytest.raises(InputError, match=f"^{name}: expected"):
+        imager(Measurement.of_difference(difference), **bad)
+    with pytest.raises(InputError, match=f"^{name}: expected"):
+        Options(**bad)
 
 
 def test_one_call(folder, square, difference):

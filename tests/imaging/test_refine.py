@@ -28,11 +28,23 @@ def dice(image, square) -> float:
     return float(hard_dice(torch.logit(image, 1e-6)[None], indicator(square, TRUTH).double()[None]))
 
 
+@pytest.fixture(scope="module")
+def refined(square, difference):
+    """The guess after six steps, by the noise of the data."""
+    image = blurred(square, GUESS)
+
+    def one(tau: float):
+        task = problem(difference, tau)
+        return refine(task, image, task.misfit(task.simulate.image(torch.logit(image), 10.0)), 6)
+
+    return {tau: one(tau) for tau in (0.0, 0.05)}
+
+
 @pytest.mark.parametrize(("tau", "better"), [(0.0, 0.97), (0.05, 0.93)])
-def test_it_comes_nearer_to_the_truth(square, difference, tau, better):
+def test_it_comes_nearer_to_the_truth(square, difference, refined, tau, better):
     task, image = problem(difference, tau), blurred(square, GUESS)
     before = task.misfit(task.simulate.image(torch.logit(image), 10.0))
-    found, change = refine(task, image, before, 6)
+    found, change = refined[tau]
     assert change.steps > 0
     assert change.misfit_after < change.misfit_before == before
     assert change.misfit_after < 1.1 * tau + 0.01
@@ -64,11 +76,11 @@ def test_an_image_that_explains_the_data_better_is_kept(square, difference):
     assert "no better" in change.reason
 
 
-def test_what_the_ellipses_leave_unexplained_keeps_half_of_the_image(square, difference):
+def test_what_the_ellipses_leave_unexplained_keeps_half_of_the_image(square, difference, refined):
     """One step is not enough for clean data; six are."""
     image = blurred(square, GUESS)
-    moved = [(refine(problem(difference, 0.0), image, 1.0, steps)[0] - image).abs().max() for steps in (1, 6)]
-    assert moved[0] <= 0.5 < moved[1]
+    once, _ = refine(problem(difference, 0.0), image, 1.0, 1)
+    assert (once - image).abs().max() <= 0.5 < (refined[0.0][0] - image).abs().max()
 
 
 def test_a_model_on_the_fine_grid_is_near_the_exact_one(square, difference):

@@ -34,11 +34,32 @@ def test_unknown_names_and_settings_are_errors_that_list_the_known() -> None:
         ({"gated": 1}, "gated must be of type bool"),
         ({"evaluation": "fast"}, "evaluation must be one of 'explicit', 'reassociated', 'softmax'"),
         ({"currents": True}, "currents must be of type int"),
+        ({"resolution": 100}, "resolution must be a multiple of 8, as it is halved 3 times, got 100"),
+        ({"heads": 3}, "16 width must be a multiple of 3, the heads, got 1024"),
+        ({"sinusoidal": True, "width": 6}, "width must be a multiple of 4"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create("uit", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("unet", {"levels": 5, "resolution": 40}, "resolution must be a multiple of 16"),
+        ("hybrid-ut", {"resolution": 40}, "resolution must be a multiple of 16"),
+        (
+            "mwo",
+            {"resolution": 96},
+            "resolution must be a power of two, as it is halved down to one cell, got 96",
+        ),
+        ("flagship", {"heads": 3}, "width must be a multiple of 3, the heads, got 320"),
+    ],
+)
+def test_settings_that_do_not_fit_together(name: str, settings: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        create(name, **settings)
 
 
 @pytest.mark.parametrize("shape", [(1, 9, 64, 64), (3, 64, 64), (1, 3, 64, 65), (1, 3, 31, 31)])

@@ -74,11 +74,16 @@ def test_vertices_in_a_line_with_an_edge_are_no_crossing() -> None:
     assert float(Polygon.area(Polygon([(0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1)]).parameters())) == 2
 
 
+def test_a_closed_ring_is_the_same_polygon() -> None:
+    assert Polygon([*L_SHAPE, L_SHAPE[0]]) == Polygon(L_SHAPE)
+
+
 @pytest.mark.parametrize(
     ("vertices", "complaint"),
     [
         ([(0, 0), (1, 1), (1, 0), (0, 1.5)], "crosses itself"),
         ([(0, 0), (1, 1), (2, 2)], "no area"),
+        ([(0, 0), (0, 0), (0, 0)], "no area"),
         ([(0, 0), (1, 1)], "at least 3 vertices"),
         ([(0, 0), (math.nan, 1), (1, 0)], "NaN or infinite"),
         ([(0, 0, 0), (1, 1, 0), (1, 0, 0)], "at least 3 vertices"),

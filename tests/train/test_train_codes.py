@@ -95,6 +95,18 @@ def test_a_run_on_codes_is_trained_kept_and_scored(data, tmp_path):
     assert trained.fewest == 1
 
 
+@pytest.mark.parametrize(("n", "fix"), [(32, "set network.settings.grid=4"), (36, "use data of 8, 16, 24")])
+def test_the_grids_of_network_and_data_must_fit(n, fix, data, tmp_path):
+    network = NetworkConfig("flagship", TINY | {"grid": 5})
+    source = SourceConfig(stream=replace(data, n=n), bank=8)
+    config = TrainConfig("x", network=network, data=source, input="gaussian", samples=8)
+    with pytest.raises(
+        InputError, match=f"flagship makes images of 40 cells a side, the data have {n}: {fix}"
+    ):
+        train(config, tmp_path / "run", "cpu")
+    assert not (tmp_path / "run").exists()
+
+
 def test_input_and_network_must_fit(data, tmp_path):
     config = TrainConfig("x", data=SourceConfig(stream=data), input="gaussian", samples=8)
     with pytest.raises(InputError, match="uit reads harmonic input, the recipe has gaussian"):

@@ -6,8 +6,9 @@ from eitlens.classical.posterior.coordinates import Coordinates
 from eitlens.classical.posterior.ordered import from_numbers, in_order, ordered, to_numbers
 from eitlens.domain import Square
 from eitlens.forward import currents
-from eitlens.models.guide import GuideConfig
+from eitlens.models.guide import Guide, GuideConfig
 from eitlens.phantom import EllipseSampler
+from eitlens.train import guide as training
 from eitlens.train.guide import Bank, Recipe, train_guide
 
 SQUARE = Square(32)
@@ -39,3 +40,12 @@ def test_a_guide_learns_one_ellipse() -> None:
     assert told[0] > -0.5
     # Nats a phantom more than the prior knows.
     assert told[-1] < -1.0
+
+
+def test_every_phantom_held_out_counts_alike(monkeypatch) -> None:
+    """The last part, of one phantom, weighs a fifth of the first, of five."""
+    held = Bank(torch.tensor([[0.0], [0.0], [0.0], [0.0], [0.0], [6.0]]), torch.zeros(6, 1, 1))
+    monkeypatch.setattr(training, "_AT_ONCE", 5)
+    monkeypatch.setattr(training, "loss", lambda guide, part, *_: part.numbers.mean())
+    guide = Guide(GuideConfig(ellipses=1, boundary=1, modes=1, width=2, layers=1, heads=1, hidden=1, bins=2))
+    assert training.validate(guide, held, Recipe()) == 1.0

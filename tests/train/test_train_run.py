@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from eitlens.train import NetworkConfig, SourceConfig, train
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.clock import Clock
 from eitlens.train.folder import read_log
+from eitlens.train.setup import prepare
 from eitlens.train.validation import even_batch
 
 
@@ -61,8 +63,10 @@ def test_trained_weights_score_as_in_validation(run, finished, data):
 
 def test_a_data_set_on_disk_and_the_first_of_its_currents(run, folder, tmp_path):
     config = replace(run, data=SourceConfig(folder=str(folder), currents=1), samples=0, epochs=1.0)
-    result = train(replace(config, validate_every=0, noise=Noise((0.0, 0.1))), tmp_path, device="cpu")
+    result = train(replace(config, noise=Noise((0.0, 0.1))), tmp_path, device="cpu")
     assert result["steps"] == 6
+    # Validations, every four steps, are no epochs.
+    assert float(read_log(tmp_path / "log.csv")[-1]["epoch"]) == 1
     assert Trained.load(tmp_path).features.currents.count == 1
     # A network of one current is measured on a test set of two.
     found = score(Trained.load(tmp_path), Dataset.open(folder).split("test"), 0.05)
@@ -207,6 +211,19 @@ def test_the_clock_fits_a_run_into_its_time(monkeypatch):
             clock.retime()
     assert now[0] == pytest.approx(100, abs=3)
     assert steps == pytest.approx(400 + 250, abs=30)
+
+
+def test_what_a_session_needs_to_begin_is_part_of_its_time(run, tmp_path, monkeypatch):
+    late, clock = [0.0], time.monotonic
+
+    def slow(*given):
+        late[0] += 600
+        return prepare(*given)
+
+    monkeypatch.setattr("time.monotonic", lambda: clock() + late[0])
+    monkeypatch.setattr("eitlens.train.loop.prepare", slow)
+    assert train(run, tmp_path / "run", device="cpu", stop_after=10) is None
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
 
 
 def test_minutes_instead_of_samples(run, tmp_path):

@@ -58,6 +58,11 @@ def test_a_batch_larger_than_the_data(supply):
         FolderSource(supply.split("train", CPU), 99, 0, Part())
 
 
+def test_a_batch_that_processes_cannot_share_is_refused_at_once(supply):
+    with pytest.raises(InputError, match="batch of 8 cannot be shared by 3 processes"):
+        FolderSource(supply.split("train", CPU), 8, 0, Part(0, 3))
+
+
 def test_an_empty_split(data):
     supply = Supply.open(SourceConfig(stream=replace(data, test=0)))
     with pytest.raises(InputError, match="this split is empty"):

@@ -1,6 +1,7 @@
 """Cells of Table 1 with networks and data so small that they are quick."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +103,33 @@ def test_a_cell_that_fails_does_not_stop_the_others(plan):
     assert len(found) == 2
     assert "choose a smaller batch" in told[Cell("fno", 0.0)]
     assert not plan.run(Cell("fno", 0.0)).exists()
+
+
+def test_a_failure_without_words_is_named(plan, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    told = []
+    monkeypatch.setattr("eitlens.train.table1.run_cell", fail)
+    cell = Cell("fno", 0.2)
+    assert fill(plan, [cell], tell=lambda *what: told.append(what)) == {cell: "failed"}
+    assert told == [(cell, "failed", "RuntimeError")]
+
+
+def test_making_the_data_is_part_of_the_time(plan, monkeypatch):
+    late, clock, given = [0.0], time.monotonic, []
+
+    def slow(*_, **__):
+        late[0] += 180
+
+    def run(recipe, folder, device, minutes, observers):
+        given.append(minutes)
+
+    monkeypatch.setattr("time.monotonic", lambda: clock() + late[0])
+    monkeypatch.setattr("eitlens.train.table1.generate", slow)
+    monkeypatch.setattr("eitlens.train.table1.train", run)
+    assert not run_cell(plan, Cell("unet", 0.2), minutes=10)
+    assert given == [pytest.approx(7, abs=0.1)]
 
 
 def test_the_recipe_is_that_of_the_cell_in_the_repository():

@@ -8,10 +8,12 @@ import torch
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
 from eitlens import Square, direct_sampling, indicator
+from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.imaging.measurement import Measurement
 from eitlens.web.app import LIMITS
 from eitlens.web.drawing import phantom_of, simulate
+from eitlens.web.gallery import Gallery
 from eitlens.web.schema import read_drawing
 
 BINARY = {"content-type": "application/octet-stream"}
@@ -139,10 +141,14 @@ def test_without_networks_the_page_still_has_the_classical_image():
     from starlette.testclient import TestClient
 
     from eitlens.web.app import create
-    from eitlens.web.gallery import Gallery
 
     with TestClient(create(Gallery()), base_url="http://localhost") as alone:
         assert alone.get("/settings.json").json()["models"] == []
         answer = alone.post("/api/drawing", json=drawing(models=[])).json()
     assert answer["images"] == []
     assert answer["classical"]["scores"]["dice"] > 0
+
+
+def test_two_networks_of_one_name_are_refused_and_none_is_dropped(run_folder):
+    with pytest.raises(InputError, match="two networks are called 'tiny'"):
+        Gallery.open((str(run_folder), str(run_folder)))

@@ -2,11 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+import eitlens.web
 from eitlens import Polygon
 
+STYLE = Path(eitlens.web.__file__).parent / "page" / "base.css"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -246,3 +249,40 @@ def test_everything_has_a_name_for_a_screen_reader(page):
     assert nameless == []
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len(set(ids))
+
+
+def test_all_controls_are_in_sight_on_a_laptop(page):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    lowest = page.locator("#break").bounding_box()
+    assert lowest["y"] + lowest["height"] < 900
+
+
+def test_curves_differ_in_more_than_colour(page):
+    dashes = page.locator("#curves path").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one).strokeDasharray)"
+    )
+    assert len(set(dashes)) == len(dashes) == 3
+
+
+def _luminance(colour):
+    """Relative luminance, as WCAG 2 defines it."""
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+    parts = [int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "ground", "least"),
+    [
+        *((name, "card", 4.5) for name in ("ink", "soft", "accent", "curve-1", "curve-2", "curve-3")),
+        *(("soft", "page", 4.5), ("accent-ink", "accent", 4.5), ("warn", "warn-page", 4.5)),
+        *(("warm", "body", 3.0), ("cool", "body", 3.0)),  # shapes, not text
+    ],
+)
+def test_contrast(text, ground, least):
+    """WCAG 2, level AA, light and dark."""
+    found = dict(re.findall(r"--([\w-]+): light-dark\((.+?)\);", STYLE.read_text()))
+    for one, other in zip(*(found[name].split(", ") for name in (text, ground)), strict=True):
+        dark, light = sorted(map(_luminance, (one, other)))
+        assert (light + 0.05) / (dark + 0.05) >= least

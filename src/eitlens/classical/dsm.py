@@ -32,7 +32,7 @@ def direct_sampling(
     Where f = f0 there is nothing to see and the index is 0.
     """
     data = check_boundary_values(domain, difference, "f - f0")
-    if data.ndim < 2:
+    if data.ndim < 2 or data.shape[-2] == 0:
         raise InputError(f"f - f0: expected (currents, boundary) values, got shape {tuple(data.shape)}")
     _, dx, dy = domain.extend_with_gradient(_boundary_power(domain, data, gamma))
     mxx, mxy, myy = probing_tensor(domain, s, modes, data.device)

@@ -79,10 +79,10 @@ def table2(
     from rich.console import Console
     from rich.progress import track
 
+    from eitlens.data.files import write_json
     from eitlens.evaluate.costs import measure
     from eitlens.evaluate.tables.table2 import to_json
     from eitlens.models import names as known
-    from eitlens.train.folder import write_json
 
     title = machine or _machine(device)
     wanted = names or known()
@@ -106,6 +106,9 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
     cells = [Cell.parse(text) for text in given] or wanted()
     console = Console()
     console.print(f"{len(missing(plan, cells))} of {len(cells)} cells are missing", highlight=False)
+    if not (plan.data_folder / "manifest.json").exists():
+        told = f"first {plan.data.count:,} samples are simulated: {plan.data_folder}"
+        console.print(told, highlight=False, soft_wrap=True)
     with progress_bar(console) as bar:
 
         def tell(cell: "Cell", outcome: "Outcome", why: str) -> None:

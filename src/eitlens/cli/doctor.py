@@ -53,7 +53,7 @@ def doctor(
             status.update(f"{name} …")
             found.append(_outcome(name, look))
             mark = "[green]ok[/green]" if found[-1].ok else "[red]broken[/red]"
-            console.print(f"{mark:>6} [bold]{name}[/bold]:", end=" ", highlight=False)
+            console.print(f"{mark} [bold]{name}[/bold]:", end=" ", highlight=False)
             console.print(found[-1].text, highlight=False, soft_wrap=True, markup=False)
     well = all(finding.ok for finding in found)
     if as_json:
@@ -100,7 +100,7 @@ def _device(device: str) -> str:
 
     chosen, threads = pick_device(device), torch.get_num_threads()
     if chosen.type != "cuda":
-        return f"CPU, {threads} threads" + (
+        return f"CPU, threads: {threads}" + (
             "" if torch.cuda.is_available() else "; no GPU that torch can use"
         )
     free, total = torch.cuda.mem_get_info(chosen)

@@ -38,10 +38,10 @@ def evaluate(
 
     from eitlens.cli.generate import progress_bar
     from eitlens.data import pick_device
+    from eitlens.data.files import write_json
     from eitlens.evaluate.score import score
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import reliability_curve
-    from eitlens.train.folder import write_json
 
     place, console = pick_device(device), Console()
     trained = Trained.load(run, weights, place)
@@ -81,11 +81,11 @@ def sweep(
     from eitlens.cli.generate import progress_bar
     from eitlens.data import pick_device
     from eitlens.data.config import choose
+    from eitlens.data.files import write_json
     from eitlens.evaluate.sweep import SWEEPS
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import sweep_figure
-    from eitlens.train.folder import write_json
 
     console, kinds = Console(), kind or list(SWEEPS)
     for name in kinds:

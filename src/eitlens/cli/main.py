@@ -80,21 +80,13 @@ def _options(
     """See inside a body from measurements on its boundary."""
 
 
-for command in (
-    calibrate,
-    check,
-    demo,
-    doctor,
-    evaluate,
-    export,
-    figures,
-    generate,
-    models,
-    reconstruct,
-    serve,
-    simulate,
-    sweep,
-    train,
-):
-    app.command()(command)
-app.add_typer(benchmark, name="benchmark")
+_PANELS = {
+    "From a measurement to an image": (demo, simulate, reconstruct, serve),
+    "Networks": (models, generate, check, train, evaluate, sweep, calibrate, export),
+    "The paper": (figures,),
+    "This machine": (doctor,),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(benchmark, name="benchmark", rich_help_panel="The paper")

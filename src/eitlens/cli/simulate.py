@@ -39,7 +39,9 @@ def simulate(
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
 
-    measurement, solver = _measured(_chosen(phantom, random), currents, tau, seed, points, n)
+    body = _chosen(phantom, random)
+    with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
+        measurement, solver = _measured(body, currents, tau, seed, points, n)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eitlens.data.config import CurrentsConfig
 from eitlens.data.symmetry import ELEMENTS, Symmetries, symmetries
-from eitlens.feature.gaussian import FLOOR, Code, GaussianPrior
+from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 
 # Characters of the group of reflections by the signs (x, y) of its elements.
@@ -28,9 +28,7 @@ class Codes:
     prior: GaussianPrior
 
     @staticmethod
-    def fitted(
-        n: int, currents: CurrentsConfig, difference: Data, modes: int, floor: float = FLOOR
-    ) -> "Codes":
+    def fitted(n: int, currents: CurrentsConfig, difference: Data, modes: int) -> "Codes":
         """With the prior of these data and of their mirror images."""
         moves = symmetries(n, currents, difference.device)
         elements = mirrors(moves)
@@ -41,7 +39,7 @@ class Codes:
             ]
         )
         signs = characters([moves.names[k] for k in elements]).to(difference)
-        return Codes(n, currents, GaussianPrior.fit(copies, signs, modes, floor))
+        return Codes(n, currents, GaussianPrior.fit(copies, signs, modes))
 
     @property
     def size(self) -> int:

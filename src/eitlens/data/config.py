@@ -89,6 +89,8 @@ class SolverConfig:
 
     def __post_init__(self) -> None:
         choose("solver: name", self.name, get_args(SolverName))
+        if not isinstance(self.tolerance, int | float | None):
+            raise InputError(f"solver: tolerance must be a number or left out, got {self.tolerance!r}")
 
     def build(self, domain: "Square") -> "Solver":
         """The solver on a domain."""
@@ -191,7 +193,7 @@ def choose(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 def at_least(name: str, value: int, least: int) -> None:
     """Refuse a number that is too small."""
-    if value < least:
+    if not value >= least:
         raise InputError(f"{name} must be at least {least}, got {value}")
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from eitlens.data.config import SPLITS, DataConfig, Split, choose
-from eitlens.data.format import read_header, read_samples
+from eitlens.data.config import SPLITS, CurrentsConfig, DataConfig, Split, choose
+from eitlens.data.format import Header, read_header, read_samples
 from eitlens.data.manifest import Manifest, Shard, read_manifest
 from eitlens.data.samples import Samples, concatenate
 from eitlens.domain import Square
@@ -30,8 +30,13 @@ class Dataset:
     def open(folder: str | Path) -> "Dataset":
         """The data set in a folder."""
         dataset = Dataset(Path(folder), read_manifest(Path(folder)))
-        for shard in dataset.manifest.shards:
-            dataset._check(shard)
+        first, *others = [dataset._check(shard) for shard in dataset.manifest.shards]
+        for shard, header in zip(dataset.manifest.shards[1:], others, strict=True):
+            if header.config != first.config:
+                raise InputError(
+                    f"{dataset.folder / shard.file}: of another data set than the first shard: copy its own, or "
+                    "delete it and generate again"
+                )
         return dataset
 
     def __len__(self) -> int:
@@ -75,7 +80,7 @@ class Dataset:
         ]
         return concatenate(parts).to(device)
 
-    def _check(self, shard: Shard) -> None:
+    def _check(self, shard: Shard) -> Header:
         path = self.folder / shard.file
         if path.is_file() and path.stat().st_size != shard.bytes:
             size = path.stat().st_size
@@ -83,9 +88,11 @@ class Dataset:
                 f"{path}: {size} bytes, expected {shard.bytes}, cut short?: delete it and generate again"
             )
         header = read_header(path)
-        found = (header.start, header.stop, header.n, header.currents["count"])
-        expected = (shard.start, shard.stop, self.manifest.n, self.manifest.currents.count)
+        one, other = CurrentsConfig(**header.currents), self.manifest.currents
+        found = (header.start, header.stop, header.n, one.count, one.family)
+        expected = (shard.start, shard.stop, self.manifest.n, other.count, other.family)
         if found != expected:
             raise InputError(
-                f"{path}: (start, stop, n, currents) = {found}, the manifest says {expected}: is it its own?"
+                f"{path}: (start, stop, n, currents, family) = {found}, the manifest says {expected}: is it its own?"
             )
+        return header

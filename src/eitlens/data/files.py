@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -27,6 +28,11 @@ def write_atomically(path: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         _flush_folder(path.parent)
+
+
+def write_json(path: Path, values: object) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def make_folder(folder: Path) -> None:

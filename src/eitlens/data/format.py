@@ -5,7 +5,7 @@ of `eitlens.data.phantoms`. The metadata is one JSON text under the key `eitlens
 file's bytes do not depend on the order in which a hash table is walked. Nothing is ever unpickled.
 
 Why float64: the solvers are good to 1e-9 and two machines agree to that, while float32 alone would be off by
-6e-8; it costs 246 MB instead of 123 for the paper's 12,800 samples and 3 currents, of 320 MB in all.
+6e-8; it costs 246 MB instead of 123 for the paper's 12,800 samples and 3 currents, of 314 MB in all.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 from eitlens.data.codes import Codes
 from eitlens.data.config import CurrentsConfig, known_keys
 from eitlens.data.features import Features
-from eitlens.data.files import disk_errors, write_atomically
+from eitlens.data.files import write_atomically, write_json
 from eitlens.errors import InputError
 from eitlens.feature.gaussian import GaussianPrior
 
@@ -23,13 +23,13 @@ _PARTS = ("mean", "modes", "parity")
 def write_inputs(inputs: Features | Codes, folder: Path) -> None:
     """Write them; the modes of a code in float32, a thousandth of its floor."""
     if isinstance(inputs, Features):
-        _write_json(folder / JSON, inputs.to_dict())
+        write_json(folder / JSON, inputs.to_dict())
         return
     prior = inputs.prior.to(torch.device("cpu"))
     tensors = {"mean": prior.mean.float(), "modes": prior.modes.float(), "parity": prior.parity}
     write_atomically(folder / TENSORS, save({name: tensor.contiguous() for name, tensor in tensors.items()}))
     currents = {"family": inputs.currents.family, "count": inputs.currents.count}
-    _write_json(folder / JSON, {"kind": _GAUSSIAN, "n": inputs.n, "currents": currents, "floor": prior.floor})
+    write_json(folder / JSON, {"kind": _GAUSSIAN, "n": inputs.n, "currents": currents, "floor": prior.floor})
 
 
 def read_inputs(folder: Path) -> Features | Codes:
@@ -68,8 +68,3 @@ def _codes(values: dict[str, Any], path: Path) -> Codes:
     if prior.mean.shape != (currents.count, 4 * int(values["n"])):
         raise InputError(f"{path.name} holds a mean of shape {tuple(prior.mean.shape)}: does it belong here?")
     return Codes(int(values["n"]), currents, prior)
-
-
-def _write_json(path: Path, values: object) -> None:
-    with disk_errors(path):
-        write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())

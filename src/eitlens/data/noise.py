@@ -29,7 +29,10 @@ class Noise:
 
     def __post_init__(self) -> None:
         choose("noise: draw", self.draw, ("set", "range", "spread"))
-        object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
+        try:
+            object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
+        except (TypeError, ValueError):
+            raise InputError(f"noise: levels must be a list of numbers, got {self.levels!r}") from None
         if not self.levels or not all(0 <= level < float("inf") for level in self.levels):
             raise InputError(f"noise: levels must be finite numbers >= 0, got {list(self.levels)}")
         if self.draw != "set" and (len(self.levels) != 2 or self.levels[0] > self.levels[1]):

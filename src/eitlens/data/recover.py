@@ -1,5 +1,6 @@
 """Boundary data back from their harmonic extension."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -24,13 +25,22 @@ def recover(domain: Domain, phi: Float64[Tensor, "samples currents nx ny"]) -> R
     Neumann-to-Dirichlet map of the empty body. T is of order -1, so an error of φ there is amplified
     at most by about the number of nodes, and only in its roughest part.
     """
-    size = domain.boundary_size
-    matrix = domain.trace(domain.extend(torch.eye(size, dtype=torch.float64))).T
     level = domain.trace(phi).mean(-1)[..., None, None]
     given = phi - level
-    # T kills constants: with the rank one added it is invertible, and the solution has zero mean.
     trace = domain.trace(given).flatten(0, 1)
-    data = torch.linalg.solve(matrix + 1 / size, trace.T).T.reshape(*phi.shape[:2], size)
+    data = torch.linalg.lu_solve(*_factors(domain), trace.T).T.reshape(*phi.shape[:2], domain.boundary_size)
     error = (domain.extend(data) - given).square().sum((-2, -1)).sqrt()
     norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)
     return Recovered(data, float((error / norm).max()))
+
+
+@lru_cache(maxsize=1)
+def _factors(domain: Domain) -> tuple[Tensor, Tensor]:
+    """LU factors of T, kept for the next call: they take longer than all else.
+
+    T kills constants: with the rank one added it is invertible, and the solution has zero mean.
+    """
+    size = domain.boundary_size
+    matrix = domain.trace(domain.extend(torch.eye(size, dtype=torch.float64))).T
+    factors, pivots = torch.linalg.lu_factor(matrix + 1 / size)
+    return factors, pivots

@@ -36,12 +36,12 @@ class Reliability:
 
 
 def reliability(
-    logits: Float[Tensor, "samples *grid"], target: Float[Tensor, "samples *grid"], bins: int = BINS
+    logits: Float[Tensor, "samples *grid"], target: Float[Tensor, "samples *grid"]
 ) -> Reliability:
     """The sums for a batch of images, p = sigmoid(z)."""
     p, t = torch.sigmoid(logits.flatten(1).double()), target.flatten(1).double()
-    place = (p * bins).long().clamp(max=bins - 1)
-    empty = torch.zeros(len(p), bins, dtype=torch.float64, device=p.device)
+    place = (p * BINS).long().clamp(max=BINS - 1)
+    empty = torch.zeros(len(p), BINS, dtype=torch.float64, device=p.device)
     sums = (empty.scatter_add(1, place, part).cpu() for part in (torch.ones_like(p), p, t))
     return Reliability(*sums)
 

@@ -1,7 +1,6 @@
 """How far the outline of an image is from the true one."""
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +8,8 @@ import torch
 from jaxtyping import Float, Float64
 from scipy import ndimage
 from torch import Tensor
+
+from eitlens.data import available_cores
 
 SIDE = 2.0
 
@@ -24,7 +25,7 @@ def hausdorff(
     sample a thread: they take longer than a network on a GPU.
     """
     guessed, true = (logits > 0).cpu().numpy(), (target > 0.5).cpu().numpy()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(available_cores()) as pool:
         return torch.tensor([*pool.map(_distance, guessed, true)], dtype=torch.float64)
 
 

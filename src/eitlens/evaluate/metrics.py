@@ -21,24 +21,24 @@ INSIDE, OUTSIDE = 10.0, 1.0
 _PAPER_FACTOR, _PAPER_GUARD = 0.5, 1e-3
 
 
-def relative_l2(logits: Image, target: Image, inside: float = INSIDE, outside: float = OUTSIDE) -> PerSample:
-    """|σ̂ - σ| / |σ| with σ = outside + (inside - outside) t and σ̂ the same of p: the true relative error."""
+def relative_l2(logits: Image, target: Image, inside: float = INSIDE) -> PerSample:
+    """|σ̂ - σ| / |σ| with σ = 1 + (inside - 1) t and σ̂ the same of p: the true relative error."""
     z, t = _flat(logits, target)
-    jump = inside - outside
+    jump = inside - OUTSIDE
     error = (jump * (torch.sigmoid(z) - t)).square().sum(1)
-    return (error / (outside + jump * t).square().sum(1)).sqrt()
+    return (error / (OUTSIDE + jump * t).square().sum(1)).sqrt()
 
 
-def paper_l2(logits: Image, target: Image, inside: float = INSIDE, outside: float = OUTSIDE) -> PerSample:
+def paper_l2(logits: Image, target: Image, inside: float = INSIDE) -> PerSample:
     """The published code's error: half of the relative error of σ with p₂ in the place of p.
 
     sqrt(Σ (½ (σ̂ - σ))² / (Σ σ² + 10⁻³)). The figures printed for τ = 0 are on this scale; those for τ > 0
     most likely hold √½ instead of ½, so compare them with each other, not across τ.
     """
     z, t = _flat(logits, target)
-    jump = inside - outside
+    jump = inside - OUTSIDE
     error = (_PAPER_FACTOR * jump * (torch.sigmoid(2 * z) - t)).square().sum(1)
-    return (error / ((outside + jump * t).square().sum(1) + _PAPER_GUARD)).sqrt()
+    return (error / ((OUTSIDE + jump * t).square().sum(1) + _PAPER_GUARD)).sqrt()
 
 
 def cross_entropy(logits: Image, target: Image) -> PerSample:

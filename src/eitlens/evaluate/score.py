@@ -42,7 +42,6 @@ def score(
     trained: Trained,
     samples: Samples,
     tau: float = 0.0,
-    seed: int = SEED,
     corrupt: Corrupt | None = None,
     inside: float = metrics.INSIDE,
     progress: Callable[[int], None] | None = None,
@@ -53,13 +52,12 @@ def score(
         trained: the network.
         samples: the test set; the first currents of it if it has more than the network reads.
         tau: noise level.
-        seed: of the noise.
         corrupt: another noise instead, a function of (boundary data, sample numbers).
         inside: conductivity of the inclusions, for the errors of σ.
         progress: told the number of samples done.
     """
     difference = _first_currents(trained, samples.difference)
-    noisy = corrupt or (lambda data, index: Noise((tau,)).apply(data, seed, 0, index))
+    noisy = corrupt or (lambda data, index: Noise((tau,)).apply(data, SEED, 0, index))
     values: dict[str, list[Tensor]] = {}
     curves = []
     for start in range(0, len(samples), BATCH):
@@ -86,7 +84,11 @@ def _values(logits: Tensor, target: Tensor, inside: float) -> dict[str, Tensor]:
 
 
 def _calibration(curve: Reliability) -> Summary:
-    """Over all nodes at once; the median is that of the samples taken one by one."""
+    """Over all nodes at once; the median is that of the samples taken one by one.
+
+    A sum of absolute values is larger for redrawn samples than for the sample itself: where the error is near 0
+    the interval lies above it.
+    """
     single = curve.errors(torch.arange(len(curve.nodes))[:, None])
     low, high = interval(curve.errors, len(curve.nodes), draws=200)
     return Summary(curve.error(), float(single.median()), low, high)

@@ -17,7 +17,10 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Summary:
-    """A metric over a test set; `low` … `high` is the 95 % bootstrap interval of the mean."""
+    """A metric over a test set; `low` … `high` is the 95 % bootstrap interval of the mean.
+
+    Of an even number of samples the median is the lower of the two in the middle.
+    """
 
     mean: float
     median: float
@@ -25,30 +28,28 @@ class Summary:
     high: float
 
 
-def summarise(values: Float64[Tensor, "samples"], seed: int = 0, draws: int = DRAWS) -> Summary:
+def summarise(values: Float64[Tensor, "samples"]) -> Summary:
     """Mean, median and percentile bootstrap interval: the middle 95 % of the means of redrawn test sets.
 
     The interval says how much another test set of this size would change the mean; it says nothing about
     another training run.
     """
     values = values.cpu()
-    low, high = interval(lambda rows: values[rows].mean(1), len(values), seed, draws)
+    low, high = interval(lambda rows: values[rows].mean(1), len(values))
     return Summary(float(values.mean()), float(values.median()), low, high)
 
 
-def interval(
-    statistic: Callable[[Tensor], Tensor], count: int, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
-) -> tuple[float, float]:
-    """The middle `level` of a statistic over test sets redrawn with replacement."""
+def interval(statistic: Callable[[Tensor], Tensor], count: int, draws: int = DRAWS) -> tuple[float, float]:
+    """The middle 95 % of a statistic over test sets redrawn with replacement, always the same ones."""
     if count < 1:
         raise InputError("statistics: no samples: is the test set empty?")
     chunks = torch.split(torch.arange(draws), max(1, _CHUNK // count))
-    values = torch.cat([statistic(redrawn(seed, chunk, count)) for chunk in chunks])
-    ends = torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=values.dtype)
+    values = torch.cat([statistic(redrawn(chunk, count)) for chunk in chunks])
+    ends = torch.tensor([(1 - LEVEL) / 2, (1 + LEVEL) / 2], dtype=values.dtype)
     low, high = torch.quantile(values, ends).tolist()
     return low, high
 
 
-def redrawn(seed: int, draws: Int64[Tensor, "draws"], count: int) -> Int64[Tensor, "draws {count}"]:
+def redrawn(draws: Int64[Tensor, "draws"], count: int) -> Int64[Tensor, "draws {count}"]:
     """`count` samples with replacement, for each draw: the same on every machine."""
-    return (random.uniform(seed, draws, count) * count).long()
+    return (random.uniform(0, draws, count) * count).long()

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Float64
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from eitlens.evaluate.metrics import hard_dice
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.phantom import Ellipse
 
@@ -97,5 +98,4 @@ def _outlines(panel: Axes, case: Case) -> None:
 
 
 def _dice(found: Bool[Tensor, "nx ny"], truth: Bool[Tensor, "nx ny"]) -> float:
-    both = (found.cpu() & truth.cpu()).sum()
-    return float(2 * both / (found.sum().cpu() + truth.sum().cpu()).clamp(min=1))
+    return float(hard_dice(*(nodes.cpu()[None].double() for nodes in (found, truth))))

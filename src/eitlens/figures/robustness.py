@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from eitlens.evaluate.tables.cells import Cell, Scores
+from eitlens.evaluate.tables.orderings import OPERATORS, U_NETS
 from eitlens.evaluate.tables.published import LEVELS, published
 from eitlens.figures.studio import Studio
 from eitlens.figures.style import picture
@@ -15,7 +16,6 @@ from eitlens.figures.style import picture
 METRICS = (("soft_dice", "Dice score"), ("relative_l2", "relative L² error of σ"))
 COLUMNS = ("trained without noise", "trained at the level of the test", "one network for all levels")
 MARKERS = "osD^v<>pPX*+"
-THIN: dict[str, Any] = {"color": "0.35", "linewidth": 0.8, "markersize": 4}
 SHADES = ("0.0", "0.55", "0.75")
 DASHES: dict[int, Any] = {1: ":", 2: "--", 3: "-"}
 
@@ -23,7 +23,8 @@ DASHES: dict[int, Any] = {1: ":", 2: "--", 3: "-"}
 def draw(studio: Studio, path: Path) -> str:
     """By column, how networks were trained: Table 1 without noise, Table 1 at each level, those of the package.
 
-    Thin, with marks: Table 1. Thick: the package, one shade each, the line by the number of currents.
+    Thin, with marks: Table 1, the line by the family. Thick: the package, one shade each, the line by the number
+    of currents.
     """
     with picture(path, 2, 4) as axes:
         for row, (metric, label) in zip(axes, METRICS, strict=True):
@@ -44,11 +45,18 @@ def draw(studio: Studio, path: Path) -> str:
 
 def _table1(panel: Axes, scores: dict[str, Scores], metric: str) -> None:
     """A thin line a network; a single level makes none."""
-    for marker, own in zip(MARKERS, scores.values(), strict=True):
+    for name, own in scores.items():
         if len(own) > 1:
-            _line(panel, own, metric, marker=marker, **THIN)
+            _line(panel, own, metric, **_thin(name))
     if not panel.lines:
         panel.text(0.5, 0.5, "not trained yet", transform=panel.transAxes, ha="center", color="0.5")
+
+
+def _thin(name: str) -> dict[str, Any]:
+    """How the line of a network of Table 1 is drawn: U-Nets dotted, operators dashed, Transformers black."""
+    color, dashes = ("0.5", ":") if name in U_NETS else ("0.5", "--") if name in OPERATORS else ("0.0", "-")
+    marker = MARKERS[list(published()).index(name)]
+    return {"color": color, "linestyle": dashes, "marker": marker, "linewidth": 0.8, "markersize": 4}
 
 
 def _clean(studio: Studio, name: str) -> Scores:
@@ -86,9 +94,7 @@ def _legends(panels: Sequence[Axes], studio: Studio) -> None:
     """One mark a network of Table 1, one line a network of the package, in panels of their own."""
     known = {cell.preset for cell in studio.cells}
     marks = [
-        Line2D([], [], marker=marker, **THIN, label=row.title)
-        for marker, (name, row) in zip(MARKERS, published().items(), strict=True)
-        if name in known
+        Line2D([], [], **_thin(name), label=row.title) for name, row in published().items() if name in known
     ]
     ours = [Line2D([], [], **style) for style in _ours(studio).values()]
     for panel, handles in zip(panels, (marks, ours), strict=True):

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.phantom import Phantoms
@@ -40,9 +41,13 @@ class Solver(ABC):
     def background(self, currents: Currents, outside: float | Float64[Tensor, "batch"] = 1.0) -> Data:
         """f0 = Λ_σ0 g for the uniform conductivity `outside`."""
         g = check_currents(self.domain, currents)
-        sigma = torch.as_tensor(outside, dtype=torch.float64, device=g.device)
-        trace = self.domain.trace(self.domain.extend(g))
-        return trace / (sigma if sigma.ndim == 0 else sigma[:, None, None])
+        return per_conductivity(self.domain.trace(self.domain.extend(g)), outside)
+
+
+def per_conductivity(trace: Data, outside: float | Float64[Tensor, "batch"]) -> Data:
+    """The trace for conductivity 1 over another, one for all bodies or one each."""
+    sigma = checks.positive(torch.as_tensor(outside, dtype=torch.float64, device=trace.device), "outside")
+    return trace / (sigma if sigma.ndim == 0 else sigma[:, None, None])
 
 
 def check_currents(
@@ -50,15 +55,17 @@ def check_currents(
 ) -> Float64[Tensor, "*phantoms currents boundary"]:
     """Currents as float64, refused when not finite, not on the boundary nodes or not of zero mean."""
     g = check_boundary_values(domain, currents, "currents")
-    if g.ndim not in (2, 3) or (g.ndim == 3 and phantoms not in (None, len(g))):
+    if g.ndim not in (2, 3) or g.shape[-2] == 0 or (g.ndim == 3 and phantoms not in (None, len(g))):
         expected = (
             f"(currents, {domain.boundary_size}) values, the same for all phantoms, or such for each of them"
         )
         raise InputError(f"currents: expected {expected}, got shape {tuple(g.shape)}")
+    allowed = max(1e-10, torch.finfo(currents.dtype).eps if currents.is_floating_point() else 0.0)
     mean, size = g.mean(-1).abs().amax(), g.abs().amax()
-    if bool(mean > 1e-10 * size):
+    if bool(mean > allowed * size):
         raise InputError(
             "currents must have zero mean on the boundary (what goes in comes out), "
             f"got a mean of {float(mean):.3g}: eitlens.currents.project(g) takes it off"
         )
-    return g
+    # What has a mean of zero has none once it is rounded node by node to fewer digits.
+    return g if allowed == 1e-10 else g - g.mean(-1, keepdim=True)

@@ -28,12 +28,13 @@ class BoundaryIntegralSolver(Solver):
     up to terms that cancel for sources of zero sum. With u = u0 + ∫_Γ N(·, y) ψ(y) ds(y) the conditions on Γ
     become
 
-        λ ψ + ∂/∂ν ∫_Γ N ψ = -∂u0/∂ν,    λ = (σ_in + σ_out) / (2 (σ_in - σ_out)),
+        ψ + κ ∂/∂ν ∫_Γ N ψ = -κ ∂u0/∂ν,    κ = 2 (σ_in - σ_out) / (σ_in + σ_out),
 
-    and by conformal invariance everything happens on the image curves Z = ζ(Γ) in the disk. The trapezoid
-    rule in the curve parameter converges exponentially: 60 nodes an ellipse give about ten digits, fewer when
-    outlines come close to each other or to the boundary. Each phantom gets as many nodes an outline as
-    `tolerance` needs, or `nodes` if given.
+    with ∫ψ = 0 on each outline, and by conformal invariance everything happens on the image curves Z = ζ(Γ)
+    in the disk. The trapezoid rule in the curve parameter converges exponentially: 60 nodes an ellipse give
+    about ten digits, fewer when outlines come close to each other or to the boundary. Each phantom gets as
+    many nodes an outline as `tolerance` needs, or `nodes` if given. Any contrast will do, that of a perfect
+    conductor or insulator as well as 1.
 
     The current g is the set of point sources h g_k at the boundary nodes. As N is flat towards a corner, the
     trapezoid rule for u0 is of fourth order in h for currents with a continuous derivative along the loop
@@ -87,7 +88,7 @@ class BoundaryIntegralSolver(Solver):
         gap = _squared_distance(curves.point, electrodes)
         source = _background_flux(curves, electrodes, self.domain.boundary_weight * g, gap)
         charge = _solve_each(_transmission(curves), -source)
-        potential = (-curves.step / torch.pi / 2) * gap.log()
+        potential = (-1 / curves.nodes) * gap.log()
         return project(charge.mT @ potential)
 
 
@@ -103,9 +104,12 @@ def _solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknown
 
 
 def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"]:
-    """λ I + K with K_ij = -(Δt/2π) Im [ Z'_i / (Z_i - Z_j) - Z'_i conj Z_j / (1 - Z_i conj Z_j) ].
+    """I + κ (K + M) with K_ij = -(1/n) Im [ Z'_i / (Z_i - Z_j) - Z'_i conj Z_j / (1 - Z_i conj Z_j) ].
 
-    The limit of the first term on the diagonal is Im [Z''_i / (2 Z'_i)].
+    The limit of the first term on the diagonal is Im [Z''_i / (2 Z'_i)]. M is half the mean over the n nodes
+    of the outline, zero for the solution: it makes 0 of the eigenvalue -½ of K that belongs to the total
+    charge of an outline, which in a good conductor (κ → 2) would be known only up to errors times the
+    contrast.
     """
     z, dz = curves.point[..., :, None], curves.first[..., :, None]
     w = curves.point[..., None, :]
@@ -117,15 +121,18 @@ def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"
         (curves.second / (2 * curves.first)).imag
     )
     image = (dz * w.conj() / (1 - z * w.conj())).imag
-    # An absent slot gets a multiple of the identity and no source: its charge is zero and nobody feels it.
-    kernel = (-curves.step / (2 * torch.pi)) * (direct - image) * both
-    return kernel + torch.diag_embed(curves.transmission)
+    outline = torch.arange(z.shape[-2], device=z.device) // curves.nodes
+    mean = 0.5 * (outline[:, None] == outline)
+    kernel = (mean - direct + image) / curves.nodes * both
+    # An absent slot has κ = 0: its charge is zero and nobody feels it.
+    eye = torch.eye(z.shape[-2], dtype=kernel.dtype, device=z.device)
+    return eye + curves.contrast[..., :, None] * kernel
 
 
 def _background_flux(
     curves: Outlines, electrodes: Tensor, strength: Currents, gap: Float64[Tensor, "batch unknowns boundary"]
 ) -> Float64[Tensor, "batch unknowns currents"]:
-    """|z'| ∂u0/∂ν on the outlines: -(1/π σ_out) Im [ Z'_i Σ_k q_k / (Z_i - ζ_k) ] for sources q_k at ζ_k.
+    """κ |z'| ∂u0/∂ν on the outlines: -(κ/π σ_out) Im [ Z'_i Σ_k q_k / (Z_i - ζ_k) ] for sources q_k at ζ_k.
 
     With 1/(Z - ζ) = conj(Z - ζ) / |Z - ζ|² the sum is three real products with the matrix 1/|Z - ζ|².
     """
@@ -135,7 +142,7 @@ def _background_flux(
     z, dz = curves.point[..., None], curves.first[..., None]
     field_x, field_y = z.real * total - pull_x, z.imag * total - pull_y
     flux = dz.imag * field_x - dz.real * field_y
-    return flux * (curves.present / (-torch.pi * curves.outside[:, None]))[..., None]
+    return flux * (curves.contrast / (-torch.pi * curves.outside[:, None]))[..., None]
 
 
 def _squared_distance(z: Tensor, electrodes: Tensor) -> Float64[Tensor, "batch unknowns boundary"]:

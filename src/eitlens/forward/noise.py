@@ -63,4 +63,4 @@ def _prepare(
 
 
 def _normal(data: Data, index: Int64[Tensor, "batch"], seed: int) -> Data:
-    return random.normal(seed, index, data[0].numel()).reshape(data.shape)
+    return random.normal(seed, index, data.shape[1:].numel()).reshape(data.shape)

@@ -53,9 +53,10 @@ class NeumannToDirichlet:
         """The leading eigenpairs of Λ_σ - Λ_σ0.
 
         Mind the sign: for σ > σ0 inside the inclusion the current meets less resistance, so all λ are
-        negative (the paper says positive). Of the true operator neither an antisymmetric part nor an
-        eigenvalue of the other sign than the largest can come, so their size is the noise floor, beside a few
-        units of rounding.
+        negative (the paper says positive). Of the true operator neither an antisymmetric part nor, where all
+        inclusions conduct better than the body or all worse, an eigenvalue of the other sign than the largest
+        can come, so their size is the noise floor, beside a few units of rounding. With inclusions of both
+        kinds both signs are true, and the floor is far too high.
         """
         return eigenpairs(self.difference_matrix, self.solver.domain.boundary_weight, count)
 

@@ -24,9 +24,11 @@ class Outlines(NamedTuple):
     first: Complex128[Tensor, "batch unknowns"]
     second: Complex128[Tensor, "batch unknowns"]
     present: Bool[Tensor, "batch unknowns"]
-    transmission: Float64[Tensor, "batch unknowns"]
+    contrast: Float64[Tensor, "batch unknowns"]
+    """2 (σ_in - σ_out) / (σ_in + σ_out), between -2 and 2; 0 in an absent slot."""
     outside: Float64[Tensor, "batch"]
-    step: float
+    nodes: int
+    """How many an outline."""
 
 
 def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
@@ -36,19 +38,15 @@ def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
     image = domain.conformal_map(center)
     dz, ddz = torch.view_as_complex(curve.first), torch.view_as_complex(curve.second)
     outside = batch.outside[:, None]
-    contrast = torch.where(present & (inside != outside), inside - outside, torch.inf)
-    # Equal conductivities make λ infinite; any large number lets the charge vanish without spoiling the
-    # solve.
-    ratio = torch.where(contrast.isinf(), 1e16, (inside + outside) / (2 * contrast))
-    spread = (ratio[..., None].expand(-1, -1, count), present[..., None].expand(-1, -1, count))
+    contrast = torch.where(present, 2 * (inside - outside) / (inside + outside), 0.0)
     return Outlines(
         image.value.flatten(1),
         (image.first * dz).flatten(1),
         (image.second * dz**2 + image.first * ddz).flatten(1),
-        spread[1].flatten(1),
-        spread[0].flatten(1),
+        present.repeat_interleave(count, 1),
+        contrast.repeat_interleave(count, 1),
         batch.outside,
-        2 * torch.pi / count,
+        count,
     )
 
 

@@ -63,8 +63,10 @@ class Calibration:
         return _interpolate(self.levels, self.temperatures, 0.0 if tau is None else tau)
 
     def misfit(self, tau: float | None) -> float | None:
-        """The misfit that 1 in 100 samples of this noise level exceeds."""
-        return _interpolate(self.levels, self.misfits, 0.0 if tau is None else tau) if self.misfits else None
+        """The misfit that 1 in 100 samples of this noise level exceeds; of the last where the level is unknown."""
+        if not self.misfits:
+            return None
+        return _interpolate(self.levels, self.misfits, self.levels[-1] if tau is None else tau)
 
     def probability(self, logits: Float[Tensor, "*grid"], tau: float | None) -> Float[Tensor, "*grid"]:
         """The image sigmoid(z / T)."""

@@ -26,12 +26,12 @@ def input_flags(prepared: Prepared, noise: float | None, calibration: Calibratio
     if prepared.gap > WIDEST_GAP:
         yield Flag(
             "gap",
-            f"{prepared.gap:.2g} of the boundary (of 8) has no voltage: there the data are interpolated "
-            "(from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
+            f"a piece of length {prepared.gap:.2g} of the boundary (of 8) has no voltage: there the data are "
+            "interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
         )
     if prepared.residual > LARGEST_RESIDUAL:
         yield Flag(
-            "currents", f"the currents combine to those of the network only up to {prepared.residual:.1%}"
+            "currents", f"the currents combine to those of the network with {prepared.residual:.1%} left over"
         )
     yield from _amplitude(prepared.difference, calibration)
 
@@ -49,12 +49,15 @@ def contrast_flags(
     if float((g * data).sum()) > 0:
         yield Flag("contrast", "f - f0 has the sign of inclusions that conduct less than the body")
         return
+    if noise is not None and noise > MARGIN * NOISIEST:
+        return  # Nobody knows what to expect, and the noise has a flag of its own.
     limit = calibration.misfit(noise)
     if misfit is not None and limit is not None and misfit > limit:
         few = "are the points too few, or " if prepared.gap > WIDEST_GAP else "are "
         yield Flag(
             "contrast",
-            f"the image explains the data only up to {misfit:.0%} (99 % of those like in training: {limit:.0%}): "
+            f"the network's image leaves {misfit:.0%} of the data unexplained (in training 99 % left at most "
+            f"{limit:.0%}): "
             f"{few}the inclusions not {calibration.contrast:g} times as conductive as the body?",
         )
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from eitlens.data import CurrentsConfig, pick_device
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
-from eitlens.imaging import flags, readers, store
+from eitlens.imaging import flags, options, readers, store
 from eitlens.imaging.base import Reader, Reconstruction
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.measurement import Measurement
@@ -54,6 +54,7 @@ class Imager:
             misfit: whether to run the image through the forward solver, which the contrast warning needs.
         """
         start = perf_counter()
+        options.check(refine, tau, n)
         prepared, fed = prepare_for(self.reader, measurement)
         data, seen = prepared.difference, prepared.seen
         noise = tau if tau is not None else self._noise(fed, prepared.noise)
@@ -70,7 +71,9 @@ class Imager:
         doubts = [*flags.input_flags(prepared, noise, calibration)]
         doubts += flags.contrast_flags(prepared, simulate.currents, error, noise, calibration)
         if refine and error is not None:
-            problem = Problem(simulate, data, seen, noise or 0.0, contrast)
+            # Data of unknown noise are trusted as little as the noisiest: they would be over-fitted otherwise.
+            level = flags.NOISIEST if noise is None else noise
+            problem = Problem(simulate, data, seen, level, contrast)
             image, change = fine_tune(problem, image, error, refine)
             error = change.misfit_after
             doubts += flags.refined_flags(change, contrast)

@@ -1,8 +1,10 @@
 """How an image is made; a method takes what it needs of it."""
 
+import math
 from dataclasses import dataclass
 
 from eitlens.classical.posterior.sampler import Progress
+from eitlens.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -28,3 +30,16 @@ class Options:
     seconds: float | None = None
     workers: int = 1
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        check(self.refine, self.tau, self.n)
+
+
+def check(refine: int, tau: float | None, n: int | None) -> None:
+    """Refuse what cannot be meant."""
+    if refine < 0:
+        raise InputError(f"refine: expected at least 0 steps, got {refine}")
+    if tau is not None and not 0 <= tau < math.inf:
+        raise InputError(f"tau: expected a noise level of 0 or more, got {tau}")
+    if n is not None and n < 2:
+        raise InputError(f"n: expected an image of at least 2 cells a side, got {n}")

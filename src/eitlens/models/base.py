@@ -83,6 +83,17 @@ class Preset:
     published: Published
 
 
+def check_multiple(name: str, value: int, of: int, why: str) -> None:
+    """Refuse a setting of a network that is not a multiple of another."""
+    if value % of:
+        raise InputError(f"{name} must be a multiple of {of}, {why}, got {value}")
+
+
+def check_resolution(resolution: int, levels: int) -> None:
+    """Refuse a grid that cannot be halved `levels` - 1 times."""
+    check_multiple("resolution", resolution, 2 ** (levels - 1), f"as it is halved {levels - 1} times")
+
+
 def check_features(features: Tensor, config: Config) -> Tensor:
     """Return `features` unless their shape cannot be what a network for `config.currents` currents reads."""
     expected = CHANNELS_PER_CURRENT * config.currents

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.base import Network, Preset, Published
+from eitlens.models.base import Network, Preset, Published, check_multiple
 
 _REFINED = 8
 
@@ -57,6 +57,9 @@ class FlagshipConfig:
     softmax: bool = True
     fine: int = 64
 
+    def __post_init__(self) -> None:
+        check_multiple("width", self.width, self.heads, "the heads")
+
 
 class Flagship(Network):
     """Codes (B, 3K + 1) ↦ logits (B, 1, size, size); see the module."""
@@ -76,6 +79,11 @@ class Flagship(Network):
         self.decode = _Decoder(config)
         self.register_buffer("cosines", _cosines(config.waves, config.grid), persistent=False)
 
+    @property
+    def nodes(self) -> int:
+        """Nodes a side of its image, unless another number is asked for: 8g + 1."""
+        return int(_REFINED * self.config.grid + 1)
+
     @torch.no_grad()
     def start(self, extension: Tensor, constant: Tensor) -> None:
         """Begin with these fields of the modes (K, 3L, n, n) and of the mean (3L, n, n) at cell centres."""
@@ -88,13 +96,13 @@ class Flagship(Network):
         fields = self._fields(features)
         cells = self._transform(features, fields)
         grid = self.config.grid
-        logits = self.decode(cells, _REFINED * grid + 1)
+        logits = self.decode(cells, self.nodes)
         return {f"fields/{grid}": fields, f"cells/{grid}": cells.permute(0, 3, 1, 2), "logits": logits}
 
     def forward(self, features: Tensor, size: int = 0) -> Tensor:
         """The logits on size × size nodes, 8g + 1 by default."""
         cells = self._transform(features, self._fields(features))
-        logits: Tensor = self.decode(cells, size or _REFINED * self.config.grid + 1)
+        logits: Tensor = self.decode(cells, size or self.nodes)
         return logits
 
     def regions(self) -> list[nn.Module]:

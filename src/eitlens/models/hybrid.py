@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.base import (
+    CHANNELS_PER_CURRENT,
+    Network,
+    Preset,
+    Published,
+    check_features,
+    check_resolution,
+)
 from eitlens.models.hybrid_blocks import CrossBlock, Residual, Rise, SelfBlock
 from eitlens.models.layers import channels_last, one_channel
 from eitlens.models.resize import resize
@@ -39,6 +46,9 @@ class HybridConfig:
     width: int = 32
     resolution: int = 128
     faithful: bool = False
+
+    def __post_init__(self) -> None:
+        check_resolution(self.resolution, LEVELS)
 
     @property
     def widths(self) -> list[int]:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
+from eitlens.errors import InputError
 from eitlens.models import wavelets
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
 from eitlens.models.fno import with_coordinates
@@ -46,6 +47,12 @@ class MWOConfig:
     modes: int = 12
     layers: int = 4
     resolution: int = 128
+
+    def __post_init__(self) -> None:
+        if self.resolution < 2 or self.resolution & (self.resolution - 1):
+            raise InputError(
+                f"resolution must be a power of two, as it is halved down to one cell, got {self.resolution}"
+            )
 
     @property
     def width(self) -> int:

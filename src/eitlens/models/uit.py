@@ -25,7 +25,15 @@ from torch.nn import functional as fn
 
 from eitlens.models.attention import Evaluation
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention, CrossAttention
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.base import (
+    CHANNELS_PER_CURRENT,
+    Network,
+    Preset,
+    Published,
+    check_features,
+    check_multiple,
+    check_resolution,
+)
 from eitlens.models.layers import DoubleConv, channels_last, one_channel
 from eitlens.models.resize import resize
 
@@ -58,6 +66,11 @@ class UITConfig:
     sinusoidal: bool = False
     coarse_norms: bool = True
     faithful: bool = False
+
+    def __post_init__(self) -> None:
+        check_resolution(self.resolution, LEVELS)
+        check_multiple("16 width", 16 * self.width, self.heads, "the heads")
+        check_multiple("width", self.width, 4 if self.sinusoidal else 1, "as positions are sines and cosines")
 
     @property
     def attention(self) -> AttentionConfig:

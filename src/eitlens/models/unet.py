@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
+from eitlens.models.base import (
+    CHANNELS_PER_CURRENT,
+    Network,
+    Preset,
+    Published,
+    check_features,
+    check_resolution,
+)
 from eitlens.models.layers import DoubleConv, channels_last, one_channel
 from eitlens.models.resize import resize
 
@@ -40,6 +47,9 @@ class UNetConfig:
     resolution: int = 128
     coarse_attention: bool = False
     faithful: bool = False
+
+    def __post_init__(self) -> None:
+        check_resolution(self.resolution, self.levels)
 
     @property
     def widths(self) -> list[int]:

@@ -112,11 +112,24 @@ def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> Ph
     return batch if device is None else batch.to(device)
 
 
+def of_rows(
+    kind: type[Shape], rows: Float64[Tensor, "batch slots parameters"], inside: float, outside: float
+) -> PhantomBatch:
+    """A batch of phantoms of one kind of shape, all as many and of the same conductivities."""
+    count, slots = rows.shape[:2]
+    present = torch.ones(count, slots, dtype=torch.bool, device=rows.device)
+    rank = torch.arange(slots, device=rows.device).expand(count, -1)
+    group = ShapeGroup(kind, rows, present, rank, torch.full_like(rows[..., 0], inside))
+    return PhantomBatch((group,), rows.new_full((count,), outside))
+
+
 def as_batch(
     phantoms: Phantom | Sequence[Phantom] | PhantomBatch, device: torch.device | None = None
 ) -> PhantomBatch:
     """One phantom, a list of them or a batch, as a batch."""
     if isinstance(phantoms, PhantomBatch):
+        if not len(phantoms):
+            raise InputError("expected at least one phantom, got an empty batch")
         return phantoms if device is None else phantoms.to(device)
     return stack([phantoms] if isinstance(phantoms, Phantom) else phantoms, device)
 

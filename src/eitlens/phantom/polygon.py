@@ -17,6 +17,7 @@ from eitlens.phantom.base import Shape
 class Polygon(Shape):
     """A simple polygon by its vertices, in either order; it is stored counter-clockwise.
 
+    A vertex given several times in a row counts once, also the first again at the end.
     Parameters in a row: (x0, y0, x1, y1, …). In a batch, rows are padded by repeating the last vertex, which
     changes nothing. Level set: the signed distance to the boundary.
     """
@@ -30,6 +31,7 @@ class Polygon(Shape):
             raise InputError(
                 f"Polygon needs at least 3 vertices (x, y), got an array of shape {tuple(corners.shape)}"
             )
+        corners = corners[(corners != corners.roll(-1, 0)).any(-1)]
         area = _signed_area(corners)
         if float(area.abs()) < 1e-12:
             raise InputError("Polygon has no area: are its vertices on one line?")
@@ -45,10 +47,7 @@ class Polygon(Shape):
     @staticmethod
     def unpack(row: Float64[Tensor, "parameters"]) -> "Polygon":
         """The polygon from (x0, y0, x1, y1, …), without the padding."""
-        corners = torch.unflatten(row, -1, (-1, 2))
-        keep = torch.ones(len(corners), dtype=torch.bool)
-        keep[1:] = (corners[1:] != corners[:-1]).any(-1)
-        return Polygon(corners[keep].tolist())
+        return Polygon(torch.unflatten(row, -1, (-1, 2)).tolist())
 
     @staticmethod
     def level_set(

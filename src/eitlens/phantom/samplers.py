@@ -13,7 +13,7 @@ from eitlens import checks, random
 from eitlens.domain.base import CPU
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.phantom.base import Shape
-from eitlens.phantom.batch import PhantomBatch, ShapeGroup
+from eitlens.phantom.batch import PhantomBatch, of_rows
 from eitlens.phantom.ellipse import Ellipse
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
@@ -45,7 +45,7 @@ class Sampler(ABC):
     def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
         """The phantoms with these indices, on the device of `index`."""
         rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
-        return _one_kind(self.kind, rows, self.inside, self.outside)
+        return of_rows(self.kind, rows, self.inside, self.outside)
 
     def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
         """Whether no two shapes come nearer than the gap."""
@@ -169,14 +169,6 @@ def _apart(
         points = outline[..., others, :, :].flatten(-3, -2)
         apart &= ~kind.within(rows[..., i, :], points, gap).any(-1)
     return apart
-
-
-def _one_kind(kind: type[Shape], rows: Tensor, inside: float, outside: float) -> PhantomBatch:
-    count, slots = rows.shape[:2]
-    present = torch.ones(count, slots, dtype=torch.bool, device=rows.device)
-    rank = torch.arange(slots, device=rows.device).expand(count, -1)
-    group = ShapeGroup(kind, rows, present, rank, torch.full_like(rows[..., 0], inside))
-    return PhantomBatch((group,), rows.new_full((count,), outside))
 
 
 def _between(limits: Range, u: Tensor) -> Tensor:

@@ -7,11 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from eitlens.train.config import NetworkConfig, SourceConfig, TrainConfig
+from eitlens.train.loggers import Observer
 from eitlens.train.presets import PRESETS, preset
 from eitlens.train.schedule import Schedule
 
 if TYPE_CHECKING:
-    from eitlens.train.loop import Observer, train
+    from eitlens.train.loop import train
 
 __all__ = [
     "PRESETS",
@@ -26,9 +27,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in {"Observer", "train"}:
+    if name == "train":
         try:
-            return getattr(import_module("eitlens.train.loop"), name)
+            return import_module("eitlens.train.loop").train
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("lightning"):
                 raise

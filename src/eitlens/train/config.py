@@ -4,6 +4,7 @@ Numbers that may be left out are 0 when they are. An unknown key is an error.
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -41,14 +42,14 @@ class SourceConfig:
     """Where samples come from: a data set in a `folder`, or an endless `stream` simulated on the fly.
 
     Attributes:
-        folder: a data set; its splits are used as they are.
+        folder: a data set; its splits are used as they are. The settings of a stream play no part then.
         stream: a recipe. Training sees new samples for ever; validation and test are that recipe's own splits
             and are simulated when the run begins.
         block, repeat: see `StreamConfig`.
         bank: simulate so many samples of the stream when the run begins and train on them, in a new order each
             epoch, as on a data set; 0 for new samples for ever.
         currents: use the first so many currents; 0 for all.
-        train, validation: use the first so many samples of the split; 0 for all.
+        train, validation: use the first so many samples of the split; 0 for all. A stream is not cut by `train`.
     """
 
     folder: str = ""
@@ -86,7 +87,7 @@ class TrainConfig:
         loss: what is made small.
         schedule: learning rate and β₁.
         optimiser: `adam`, or `muon` for the matrices between wide layers (see `train.muon`).
-        weight_decay: decoupled (AdamW); 0 is plain Adam.
+        weight_decay: decoupled (AdamW); 0 is plain Adam. With Muon, of its matrices alone.
         clip: largest norm of the gradient; 0 for none.
         batch: samples a step, over all processes.
         epochs, samples, minutes: how long; exactly one of them is not 0. With `minutes` the schedule follows
@@ -135,9 +136,9 @@ class TrainConfig:
         choose("select", self.select, tuple(METRICS))
         choose("input", self.input, ("harmonic", "gaussian"))
         choose("optimiser", self.optimiser, ("adam", "muon"))
-        object.__setattr__(self, "counts", tuple(int(count) for count in self.counts))
-        if self.counts and min(self.counts) < 1:
-            raise InputError(f"counts: expected numbers of currents >= 1, got {list(self.counts)}")
+        if not isinstance(self.counts, list | tuple) or any(type(c) is not int or c < 1 for c in self.counts):
+            raise InputError(f"counts: expected a list of numbers of currents >= 1, got {self.counts!r}")
+        object.__setattr__(self, "counts", tuple(self.counts))
         choose("gradient", self.gradient, ("exact", "repo"))
         for name in ("batch", "log_every"):
             at_least(name, getattr(self, name), 1)
@@ -146,7 +147,8 @@ class TrainConfig:
         if not 0 <= self.average < 1:
             raise InputError(f"average must lie in [0, 1), got {self.average}")
         lengths = {"epochs": self.epochs, "samples": self.samples, "minutes": self.minutes}
-        if sum(value > 0 for value in lengths.values()) != 1 or min(lengths.values()) < 0:
+        given = [value for value in lengths.values() if value]
+        if len(given) != 1 or not 0 < given[0] < math.inf:
             raise InputError(f"how long to train: expected one of epochs, samples, minutes, got {lengths}")
 
     def to_dict(self) -> dict[str, Any]:

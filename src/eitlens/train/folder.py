@@ -25,7 +25,7 @@ from safetensors import SafetensorError
 
 from eitlens import __version__
 from eitlens.data import Codes, DataConfig, Features
-from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically
+from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.data.inputs import read_inputs, write_inputs
 from eitlens.errors import InputError
 from eitlens.models import Network, save
@@ -127,11 +127,6 @@ def read_log(path: Path) -> list[dict[str, str]]:
         lines = path.read_text().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
     return [row for row in csv.DictReader(whole) if None not in row and None not in row.values()]
-
-
-def write_json(path: Path, values: object) -> None:
-    """Write a JSON file, whole or not at all."""
-    write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:

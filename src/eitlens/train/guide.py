@@ -22,6 +22,7 @@ from eitlens.phantom import EllipseSampler
 _HELD_OUT = 0.01
 _FITTED = 20_000
 _WARMUP, _TOLD = 300, 250
+_AT_ONCE = 8192
 Told = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
 
@@ -151,10 +152,11 @@ def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -
 def validate(guide: Guide, held: Bank, recipe: Recipe) -> float:
     """The loss on phantoms held out, with the same noise each time."""
     generator = torch.Generator(held.data.device).manual_seed(recipe.seed + 1)
-    parts = [
-        loss(guide, held.take(slice(k, k + 8192)), recipe, generator) for k in range(0, len(held.data), 8192)
-    ]
-    return float(torch.stack(parts).mean())
+    total = torch.zeros((), device=held.data.device)
+    for first in range(0, len(held.data), _AT_ONCE):
+        part = held.take(slice(first, first + _AT_ONCE))
+        total += len(part.data) * loss(guide, part, recipe, generator)
+    return float(total / len(held.data))
 
 
 def _schedule(step: int, steps: int) -> float:

@@ -9,7 +9,9 @@ from eitlens.data.config import choose
 from eitlens.errors import InputError
 from eitlens.train.config import TrainConfig
 
-Observer = Callable[[dict[str, float]], None]
+Row = dict[str, float]
+Observer = Callable[[Row], None]
+"""Called with each row of the log."""
 LOGGERS = ("tensorboard", "wandb")
 
 
@@ -22,7 +24,7 @@ def create_logger(name: str, config: TrainConfig, folder: Path) -> Observer:
 def _tensorboard(folder: Path) -> Observer:
     writer = _package("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(folder / "tensorboard"))
 
-    def observe(row: dict[str, float]) -> None:
+    def observe(row: Row) -> None:
         for name, value in row.items():
             writer.add_scalar(name, value, int(row["step"]))
         writer.flush()

@@ -7,7 +7,6 @@ every `log_every` steps. Everything random in step k (order, noise, symmetry, dr
 
 import math
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,21 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from eitlens.data.files import write_json
 from eitlens.data.order import mixed
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
 from eitlens.train import optimiser
 from eitlens.train.config import TrainConfig
 from eitlens.train.fabric import create_fabric, float32_products
-from eitlens.train.folder import Log, RunFolder, git_state, write_json
+from eitlens.train.folder import Log, RunFolder, git_state
+from eitlens.train.loggers import Observer, Row
 from eitlens.train.losses import LOSSES
-from eitlens.train.setup import Setup, create_network, prepare
+from eitlens.train.setup import Setup, check_grid, create_network, prepare
 from eitlens.train.sources import Supply
 from eitlens.train.state import State
 
 COLUMNS = ("step", "epoch", "samples", "progress", "lr", "loss", "images_per_second", "seconds", *METRICS)
-Row = dict[str, float]
-Observer = Callable[[Row], None]
 
 
 def train(
@@ -45,11 +44,14 @@ def train(
         config: the run. The folder may hold the same one, not finished: it goes on where it was.
         folder: see `RunFolder`.
         device: auto, cpu, cuda or cuda:k.
-        stop_after: minutes until this session keeps its state and returns.
+        stop_after: minutes until this session keeps its state and returns, what it needs to begin (reading or
+            simulating data) included; a few steps are always taken.
         observers: called with each row of the log, on the first process.
     """
+    began = time.monotonic()
     supply = Supply.open(config.data)
     network = create_network(config, supply.currents.count)
+    check_grid(network, supply.n)
     fabric = create_fabric(config.precision, device)
     run = RunFolder(Path(folder))
     if fabric.global_rank == 0:
@@ -59,7 +61,7 @@ def train(
     with float32_products(config.precision):
         setup = prepare(config, fabric, supply, network, run.features())
         try:
-            return Loop(config, run, setup, observers).run(60 * stop_after)
+            return Loop(config, run, setup, observers).run(began + 60 * stop_after)
         finally:
             setup.examples.close()
 
@@ -81,17 +83,17 @@ class Loop:
         if self.first:
             run.keep_features(setup.features)
             self.log = Log(run.log, COLUMNS, self.clock.step)
-        self.began = self.mark = self.saved = time.monotonic()
+        self.mark = self.saved = time.monotonic()
         self.marked = self.clock.step
 
-    def run(self, seconds: float) -> dict[str, Any] | None:
-        """Steps until the run is done or the session's time is over."""
+    def run(self, end: float) -> dict[str, Any] | None:
+        """Steps until the run is done or the clock shows `end`."""
         stop = False
         while not (stop or self.clock.done):
             self.step()
             if self._due(self.config.log_every) or self._due(self.setup.interval) or self.clock.done:
                 row = self.report()
-                stop = self.agree(seconds)
+                stop = self.agree(end)
         return self.finish(row) if self.clock.done else None
 
     def step(self) -> None:
@@ -117,7 +119,7 @@ class Loop:
         loss = self._mean_loss(steps)
         row = {
             "step": step,
-            "epoch": step / self.setup.interval,
+            "epoch": step / self.setup.epoch,
             "samples": step * batch,
             "progress": self.clock.progress,
             "lr": self.lr,
@@ -140,11 +142,11 @@ class Loop:
         self.state.consider(metrics)
         return metrics
 
-    def agree(self, seconds: float) -> bool:
+    def agree(self, end: float) -> bool:
         """What the first process decides by its clock, the others follow: the stride, keeping, stopping."""
         self.clock.retime()
         now = time.monotonic()
-        stop = now - self.began >= seconds
+        stop = now >= end
         keep = stop or now - self.saved >= self.config.checkpoint_every
         decision = torch.tensor(
             [self.clock.stride, stop, keep], dtype=torch.float64, device=self.total.device

@@ -8,11 +8,12 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as fn
 
+from eitlens.evaluate.metrics import INSIDE, OUTSIDE
+
 Loss = Callable[[Tensor, Tensor], Tensor]
 LossName = Literal["bce", "weighted-bce", "soft-dice", "l2"]
 LOSS_NAMES: tuple[LossName, ...] = get_args(LossName)
 
-_INSIDE, _OUTSIDE = 10.0, 1.0
 _GUARD = 1e-8
 
 
@@ -44,9 +45,9 @@ def soft_dice(logits: Tensor, target: Tensor) -> Tensor:
 
 def l2(logits: Tensor, target: Tensor) -> Tensor:
     """|σ̂ - σ|² / |σ|² with σ = 1 + 9 t and σ̂ = 1 + 9 p, mean over samples."""
-    jump = _INSIDE - _OUTSIDE
+    jump = INSIDE - OUTSIDE
     error = (jump * (torch.sigmoid(logits) - target)).flatten(1).square().sum(1)
-    return (error / (_OUTSIDE + jump * target).flatten(1).square().sum(1)).mean()
+    return (error / (OUTSIDE + jump * target).flatten(1).square().sum(1)).mean()
 
 
 LOSSES: dict[LossName, Loss] = {"bce": bce, "weighted-bce": weighted_bce, "soft-dice": soft_dice, "l2": l2}

@@ -3,7 +3,7 @@
 The momentum M of a matrix's gradient is replaced by the nearest semi-orthogonal matrix U Vᵀ, found by five
 Newton-Schulz steps X ← a X + (b X Xᵀ + c (X Xᵀ)²) X in bfloat16, and scaled by 0.2 √(larger side), which gives
 its entries the size of Adam's steps (J. Liu et al., 2025), so that one learning rate serves both. Everything
-that is not a matrix between wide layers has Adam, with decoupled weight decay on neither's scales and shifts.
+that is not a matrix between wide layers has Adam. Weight decay is decoupled, and of the matrices alone.
 """
 
 from collections.abc import Iterable

@@ -10,7 +10,7 @@ from eitlens.train.schedule import Schedule
 
 _SMOKE = replace(data_preset("smoke"), validation=16)
 
-# Ours, for one to three currents and noise up to 20 %: a bank of samples of the paper's distribution that share nothing
+# Ours, for one to three currents and noise up to 25 %: a bank of samples of the paper's distribution that share nothing
 # with its data set, shown with new noise, mirror images and numbers of currents each time. 13 minutes on an H200.
 _FLAGSHIP = TrainConfig(
     "flagship",

@@ -48,7 +48,10 @@ class Setup:
     examples: Examples
     validator: Validator
     clock: Clock
+    epoch: int
+    """Steps of an epoch, or of what is taken for one."""
     interval: int
+    """Steps from validation to validation."""
 
     @property
     def kept(self) -> Network:
@@ -107,6 +110,7 @@ def prepare(
             even=config.compile != "off",
         ),
         Clock(_steps(config, source.interval), 60 * config.minutes),
+        source.interval,
         config.validate_every or source.interval,
     )
 
@@ -115,6 +119,14 @@ def _optimiser(config: TrainConfig, network: Network, device: torch.device) -> A
     if config.optimiser == "muon":
         return Muon(network.parameters(), config.weight_decay)
     return optimiser.create(network.parameters(), config.weight_decay, device)
+
+
+def check_grid(network: Network, n: int) -> None:
+    """A network that reads codes has a grid of its own: in training it must be that of the data."""
+    if isinstance(network, Flagship) and network.nodes != n + 1:
+        fix = f"set network.settings.grid={n // 8}" if n % 8 == 0 else "use data of 8, 16, 24, … cells"
+        cells = network.nodes - 1
+        raise InputError(f"{network.preset} makes images of {cells} cells a side, the data have {n}: {fix}")
 
 
 def _start(network: Network, codes: Codes) -> None:

@@ -55,16 +55,19 @@ class FolderSource:
         if batch > len(samples):
             raise InputError(f"batch of {batch} from {len(samples)} training samples: choose a smaller batch")
         self.interval = len(samples) // batch
-        self._order: tuple[int, Tensor] | None = None
+        self._order = (0, self._rows(0))
 
     def __call__(self, step: int) -> Batch:
         """The samples of a step."""
         epoch, step = divmod(step, self.interval)
-        if self._order is None or self._order[0] != epoch:
-            part, count = self.part, len(self.samples)
-            rows = batches(count, self.batch, self.seed, epoch, part.rank, part.world)
-            self._order = (epoch, rows.to(self.samples.index.device))
+        if self._order[0] != epoch:
+            self._order = (epoch, self._rows(epoch))
         return Batch(self.samples[self._order[1][step]], epoch)
+
+    def _rows(self, epoch: int) -> Tensor:
+        part, count = self.part, len(self.samples)
+        rows = batches(count, self.batch, self.seed, epoch, part.rank, part.world)
+        return rows.to(self.samples.index.device)
 
     def close(self) -> None:
         """Nothing to stop."""

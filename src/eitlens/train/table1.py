@@ -18,6 +18,7 @@ import torch
 
 from eitlens.data import DataConfig, Dataset, Noise, Samples, generate, pick_device
 from eitlens.data import preset as data_preset
+from eitlens.data.files import write_json
 from eitlens.evaluate.examples import make_examples
 from eitlens.evaluate.score import score
 from eitlens.evaluate.tables.cells import TABLE1, Cell
@@ -28,7 +29,7 @@ from eitlens.models.registry import preset as network_preset
 from eitlens.train import Observer, train
 from eitlens.train.claim import claim
 from eitlens.train.config import Compile, NetworkConfig, Precision, SourceConfig, TrainConfig
-from eitlens.train.folder import RunFolder, write_json
+from eitlens.train.folder import RunFolder
 from eitlens.train.presets import preset
 from eitlens.train.variants import PLAIN, variant
 
@@ -141,17 +142,18 @@ def _attempt(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
         return ("finished" if run_cell(plan, cell, minutes, observers) else "stopped"), ""
     except (ValueError, RuntimeError) as error:
         _forget(RunFolder(plan.run(cell)))
-        return "failed", str(error).splitlines()[0]
+        return "failed", (str(error) or type(error).__name__).splitlines()[0]
 
 
 def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...] = ()) -> bool:
     """Train a cell, or go on with it, and bring its results home; whether it is finished."""
+    end = time.monotonic() + 60 * minutes
     with claim(plan.data_folder.with_name(f".{plan.data_folder.name}.claim"), wait=True):
         generate(plan.data, plan.data_folder, device=plan.device)
     run = RunFolder(plan.run(cell))
     if not run.result.exists():
-        result = train(plan.recipe(cell), run.path, plan.device, minutes, observers)
-        if result is None:
+        left = (end - time.monotonic()) / 60
+        if train(plan.recipe(cell), run.path, plan.device, left, observers) is None:
             return False
     device = pick_device(plan.device)
     trained = Trained.load(run.path, "best", device)

@@ -17,8 +17,12 @@ class Gallery:
     @staticmethod
     def open(models: Sequence[str] = (), device: str = "cpu") -> "Gallery":
         """Load these networks, given by name or folder; all that come with the package when none is given."""
-        found = [imaging.load(model, device) for model in models or imaging.shipped()]
-        return Gallery({imager.name: imager for imager in found})
+        found: dict[str, Imager] = {}
+        for imager in (imaging.load(model, device) for model in models or imaging.shipped()):
+            if imager.name in found:
+                raise InputError(f"two networks are called {imager.name!r}: rename the folder of one")
+            found[imager.name] = imager
+        return Gallery(found)
 
     def imager(self, name: str) -> Imager:
         """The network of this name."""

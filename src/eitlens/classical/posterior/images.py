@@ -19,9 +19,9 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from eitlens.classical.posterior.target import phantoms
 from eitlens.domain import Domain
-from eitlens.phantom import indicator
+from eitlens.phantom import Ellipse, indicator
+from eitlens.phantom.batch import of_rows
 
 _ITERATIONS = 8
 _PASSES = 3
@@ -67,7 +67,7 @@ def mean(
 
 def _inclusion(domain: Domain, rows: Float64[Tensor, "samples ellipses 5"]) -> Bool[Tensor, "samples nodes"]:
     # Where a node is does not depend on how anything conducts.
-    return indicator(domain, phantoms(rows, 2.0, 1.0)).flatten(1)
+    return indicator(domain, of_rows(Ellipse, rows, 2.0, 1.0)).flatten(1)
 
 
 def _probability(

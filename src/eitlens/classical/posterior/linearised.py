@@ -165,7 +165,10 @@ class LinearisedSolver:
         return Linearised(solved.data, project(self.electrodes.everywhere(response)))
 
     def _matrix(self, curves: _Curves, kernel: _Kernel) -> Float64[Tensor, "batch unknowns unknowns"]:
-        """λ I + K, K_ij = -(Δt/2π) Im [Z'_i (R_ij - conj Z_j S_ij)], with Z''/(2Z') for R Z' on the diagonal."""
+        """λ I + K + M, K_ij = -(1/n) Im [Z'_i (R_ij - conj Z_j S_ij)], with Z''/(2Z') for R Z' on the diagonal.
+
+        M is half the mean over the n nodes of an outline, as in `boundary_integral`, wherever they are.
+        """
         x, y = curves.point.flatten(1).real[:, None, :], curves.point.flatten(1).imag[:, None, :]
         slope = curves.first.flatten(1)[..., None]
         real = kernel.near_real - (x * kernel.far_real + y * kernel.far_imag)
@@ -173,6 +176,9 @@ class LinearisedSolver:
         both = slope.real * imag + slope.imag * real
         both.diagonal(dim1=1, dim2=2).add_(curves.bend.flatten(1).imag)
         both.mul_(self._scale).diagonal(dim1=1, dim2=2).add_(self._ratio)
+        shape = curves.point.shape[1:]
+        outlines = torch.unflatten(torch.unflatten(both, 2, shape), 1, shape)
+        outlines.diagonal(dim1=1, dim2=3).add_(0.5 / self.nodes)
         return both
 
     @property

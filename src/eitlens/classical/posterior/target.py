@@ -18,9 +18,7 @@ from eitlens.classical.posterior.linearised import LinearisedSolver
 from eitlens.classical.posterior.resolution import node_counts
 from eitlens.domain import Domain
 from eitlens.forward.base import Currents
-from eitlens.phantom import EllipseSampler, PhantomBatch
-from eitlens.phantom.batch import ShapeGroup
-from eitlens.phantom.ellipse import Ellipse
+from eitlens.phantom import EllipseSampler
 
 # On a GPU a group of fewer phantoms costs more than the nodes that it saves.
 _LEAST_TOGETHER = 512
@@ -151,14 +149,6 @@ def weighted(
     """W = diag(w) - w wᵀ / Σ w, current by current, applied to boundary values: it does not see constants."""
     mean = (values * weight).sum(-1, keepdim=True) / weight.sum(-1, keepdim=True)
     return (values - mean) * weight
-
-
-def phantoms(rows: Float64[Tensor, "batch ellipses 5"], inside: float, outside: float) -> PhantomBatch:
-    """Ellipses in rows as a batch of phantoms."""
-    present = torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device)
-    rank = torch.arange(rows.shape[1], device=rows.device).expand(len(rows), -1)
-    group = ShapeGroup(Ellipse, rows, present, rank, torch.full_like(rows[..., 0], inside))
-    return PhantomBatch((group,), rows.new_full((len(rows),), outside))
 
 
 def _like(moved: Tensor, values: Tensor) -> Tensor:

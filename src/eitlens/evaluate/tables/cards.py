@@ -3,16 +3,11 @@
 from pathlib import Path
 
 from eitlens.evaluate.tables.cells import read_shipped
+from eitlens.evaluate.tables.heads import HEADS
 from eitlens.evaluate.tables.markdown import table, with_interval
 
 _BEGIN, _END = "<!-- scores -->\n", "<!-- end of scores -->"
-_SHOWN = {
-    "hard_dice": "Dice, thresholded",
-    "soft_dice": "Dice, paper's",
-    "cross_entropy": "cross entropy",
-    "relative_l2": "L2 of σ",
-    "calibration_error": "calibration error",
-}
+_SHOWN = ("hard_dice", "soft_dice", "cross_entropy", "relative_l2", "calibration_error")
 
 
 def scored(weights: Path) -> list[Path]:
@@ -36,4 +31,4 @@ def _table(folder: Path, data: str) -> str:
         if name.startswith(f"{folder.name}/")
         for tau, values in scores.items()
     ]
-    return f"`{data}`:\n\n" + table(["currents", "τ", *_SHOWN.values()], rows, left=0)
+    return f"`{data}`:\n\n" + table(["currents", "τ", *(HEADS[key] for key in _SHOWN)], rows, left=0)

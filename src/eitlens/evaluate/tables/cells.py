@@ -36,9 +36,12 @@ class Cell:
         if preset not in names:
             raise InputError(f"{text}: Table 1 has no network {preset!r}: choose one of {', '.join(names)}")
         try:
-            return Cell(preset, float(tau))
+            level = float(tau)
         except ValueError:
             raise InputError(f"{text}: expected NETWORK/TAU, as uit/0.05") from None
+        if level not in LEVELS:
+            raise InputError(f"{text}: Table 1 has no such noise: choose one of {LEVELS}")
+        return Cell(preset, level)
 
     def folder(self, table: Path) -> Path:
         """Where its results lie."""

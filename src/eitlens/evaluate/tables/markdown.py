@@ -23,8 +23,8 @@ def number(value: float | None, absent: str = NONE) -> str:
     return f"{value:.{digits}f}"
 
 
-def with_interval(summary: Summary | None, absent: str = NONE) -> str:
+def with_interval(summary: Summary | None) -> str:
     """A mean and half of its 95 % interval."""
     if summary is None:
-        return absent
+        return NONE
     return f"{number(summary.mean)} ± {(summary.high - summary.low) / 2:.1g}"

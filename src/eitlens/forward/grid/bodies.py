@@ -166,4 +166,6 @@ def _one_each(
     """A positive number for every sample."""
     tensor = torch.as_tensor(value, dtype=torch.float64, device=device)
     checks.positive(tensor.detach(), name)
+    if tuple(tensor.shape) not in ((), shape):
+        raise InputError(f"{name}: expected one number, or {shape} for a batch, got {tuple(tensor.shape)}")
     return tensor.expand(shape).reshape(-1)

@@ -17,15 +17,25 @@ from eitlens.errors import ConvergenceError
 from eitlens.forward.grid.laplacian import Laplacian
 from eitlens.forward.grid.system import System, Unknowns
 
+_LARGE = 100.0
+
 PerCurrent = Float64[Tensor, "batch currents"]
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """Stop a current when its residual, in the norm (r, A0⁻¹ r)^½, has fallen by the factor `tolerance`."""
+    """Stop a current when its residual, in the norm (r, A0⁻¹ r)^½, has fallen by the factor `tolerance`.
+
+    The residual begins at Δ u0, which grows with the contrast, where the solution does not: above a contrast of 100 it
+    must fall by as much more.
+    """
 
     tolerance: float
     max_steps: int
+
+    def factor(self, contrast: Float64[Tensor, "batch"]) -> Float64[Tensor, "batch"]:
+        """By how much the residual is to fall."""
+        return self.tolerance * (_LARGE / contrast).clamp(max=1.0)
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ def solve(system: System, laplacian: Laplacian, start: Unknowns, stopping: Stopp
                 precondition = _Preconditioner(laplacian, system, start.shape[1])
         if step < stopping.max_steps:
             _advance(system, precondition, state)
-    raise ConvergenceError(_failure(state, stopping))
+    raise ConvergenceError(_failure(state, stopping, system))
 
 
 def _begin(system: System, precondition: _Preconditioner, start: Unknowns, stopping: Stopping) -> _State:
@@ -103,7 +113,7 @@ def _begin(system: System, precondition: _Preconditioner, start: Unknowns, stopp
     direction = precondition(residual)
     energy = (residual * direction).sum(-1)
     charge, steps = torch.zeros_like(residual), torch.zeros_like(energy, dtype=torch.int64)
-    goal = stopping.tolerance**2 * energy
+    goal = stopping.factor(system.contrast).square()[:, None] * energy
     return _State(residual, direction, residual.clone(), charge, energy, goal, steps)
 
 
@@ -123,10 +133,12 @@ def _advance(system: System, precondition: _Preconditioner, state: _State) -> No
     state.steps += live
 
 
-def _failure(state: _State, stopping: Stopping) -> str:
-    worst = float((state.energy / state.goal).max().sqrt()) * stopping.tolerance
+def _failure(state: _State, stopping: Stopping, system: System) -> str:
+    excess = (state.energy / state.goal).sqrt().amax(1)
+    worst, expected = int(excess.argmax()), stopping.factor(system.contrast)
     stuck = int(state.live().sum())
     return (
-        f"no convergence for {stuck} of {state.energy.numel()} potentials: residual {worst:.2g} after "
-        f"{stopping.max_steps} steps, expected {stopping.tolerance:g}: allow more steps or a larger tolerance"
+        f"no convergence for {stuck} of {state.energy.numel()} potentials: residual "
+        f"{float(excess[worst] * expected[worst]):.2g} after {stopping.max_steps} steps, expected "
+        f"{float(expected[worst]):.2g}: allow more steps or a larger tolerance"
     )

@@ -48,6 +48,8 @@ class System:
     """The kinks at each of the first unknowns: Bᵀ by rows."""
     incident_weight: Float64[Tensor, "batch width band"]
     inverse: ChainInverse
+    contrast: Float64[Tensor, "batch"]
+    """The largest conductivity over that outside."""
 
     def __call__(self, x: Unknowns) -> Unknowns:
         """Δ x."""
@@ -106,6 +108,7 @@ def assemble(cells: Cells, kinks: Kinks) -> System:
         layout.follower,
         *_transpose(vertices, used, coupling.detach(), band),
         invert(link.detach(), layout.follower),
+        1 + torch.maximum(cells.lower, cells.upper).detach().amax((1, 2)),
     )
 
 

@@ -32,7 +32,7 @@ from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
 from eitlens.imaging.refine import ellipses
 from eitlens.imaging.refine.ellipses import Rows, natural
 from eitlens.phantom import Ellipse, PhantomBatch
-from eitlens.phantom.batch import ShapeGroup
+from eitlens.phantom.batch import of_rows
 
 _TRUST = (0.1, 0.1, 0.3, 0.3, 0.5)
 _CELLS, _SOLVER_ERROR, _QUIET = 128, 5e-4, 0.1
@@ -81,12 +81,7 @@ class Problem:
 
 
 def _bodies(rows: Float64[Tensor, "batch ellipses 5"], contrast: float) -> PhantomBatch:
-    shapes = natural(rows)
-    present = torch.ones(shapes.shape[:2], dtype=torch.bool)
-    rank = torch.arange(shapes.shape[1]).expand(shapes.shape[:2])
-    inside = torch.full(shapes.shape[:2], contrast, dtype=torch.float64)
-    group = ShapeGroup(Ellipse, shapes, present, rank, inside)
-    return PhantomBatch((group,), torch.ones(len(shapes), dtype=torch.float64))
+    return of_rows(Ellipse, natural(rows), contrast, 1.0)
 
 
 class _State(NamedTuple):
