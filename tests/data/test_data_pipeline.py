@@ -142,7 +142,7 @@ def test_a_range_has_two_ends():
     ],
 )
 def test_which_symmetries_the_currents_allow(family, count, allowed):
-    assert set(symmetries(N, CurrentsConfig(family, count)).names) == allowed
+    assert set(symmetries(Square(N), CurrentsConfig(family, count)).names) == allowed
 
 
 def moved(phantom: Phantom, name: str) -> Phantom:
@@ -169,7 +169,7 @@ def test_moving_the_data_is_moving_the_phantom(currents):
     domain = Square(N)
     phantom = Phantom([Ellipse((0.43, -0.21), (0.13, 0.31), 0.4), Ellipse((-0.3, 0.52), (0.2, 0.11), 1.0)])
     solver, given = SolverConfig("boundary-integral").build(domain), currents.build(domain)
-    moves = symmetries(N, currents)
+    moves = symmetries(Square(N), currents)
     copies = [moved(phantom, name) for name in moves.names]
     choice = torch.arange(len(copies))
     data = moves.move_data(solver.difference([phantom] * len(copies), given), choice)
@@ -183,7 +183,7 @@ def test_moving_the_data_is_moving_the_phantom(currents):
 
 
 def test_symmetries_are_drawn_evenly_and_purely():
-    moves = symmetries(N, CurrentsConfig())
+    moves = symmetries(Square(N), CurrentsConfig())
     choice = moves.choose(1, 0, torch.arange(4000))
     assert (torch.bincount(choice, minlength=4) - 1000).abs().max() < 120
     assert torch.equal(moves.choose(1, 0, torch.tensor([17])), choice[17:18])

@@ -42,10 +42,10 @@ class UnitDisk(Domain):
     def nodes(self, device: torch.device = CPU) -> NoReturn:
         raise NotImplementedError
 
-    def trace(self, field: Tensor) -> NoReturn:
+    def extend(self, values: Tensor) -> NoReturn:
         raise NotImplementedError
 
-    def extend(self, values: Tensor) -> NoReturn:
+    def background(self, values: Tensor) -> NoReturn:
         raise NotImplementedError
 
     def extend_with_gradient(self, values: Tensor) -> Extension:

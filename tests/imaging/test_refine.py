@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from eitlens.data import CurrentsConfig
+from eitlens.domain import Square
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.imaging.misfit import Simulation
@@ -21,7 +22,9 @@ def blurred(square, phantom: Phantom) -> torch.Tensor:
 def problem(difference, tau: float) -> Problem:
     data = add_noise(difference, tau, seed=3)
     seen = torch.ones_like(data, dtype=torch.bool)
-    return Problem(Simulation(CurrentsConfig("cosine", 3), data.shape[-1]), data, seen, tau, 10.0)
+    return Problem(
+        Simulation(CurrentsConfig("cosine", 3), Square(data.shape[-1] // 4)), data, seen, tau, 10.0
+    )
 
 
 def dice(image, square) -> float:

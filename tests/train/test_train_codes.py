@@ -58,7 +58,7 @@ def test_a_reflected_body_has_the_same_code_up_to_signs(data):
     from eitlens.data.codes import characters, mirrors
     from eitlens.data.symmetry import symmetries
 
-    moves = symmetries(data.n, data.currents)
+    moves = symmetries(data.domain, data.currents)
     assert len(mirrors(moves)) == 4
     signs = characters([moves.names[k] for k in mirrors(moves)])
     z = codes.code(difference).mean

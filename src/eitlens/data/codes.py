@@ -12,6 +12,7 @@ from torch import Tensor
 
 from eitlens.data.config import CurrentsConfig
 from eitlens.data.symmetry import ELEMENTS, Symmetries, symmetries
+from eitlens.domain import Square
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 
@@ -30,7 +31,7 @@ class Codes:
     @staticmethod
     def fitted(n: int, currents: CurrentsConfig, difference: Data, modes: int) -> "Codes":
         """With the prior of these data and of their mirror images."""
-        moves = symmetries(n, currents, difference.device)
+        moves = symmetries(Square(n), currents, difference.device)
         elements = mirrors(moves)
         copies = torch.stack(
             [
@@ -42,13 +43,18 @@ class Codes:
         return Codes(n, currents, GaussianPrior.fit(copies, signs, modes))
 
     @property
+    def domain(self) -> Square:
+        """The body the data come from, and the grid of the image."""
+        return Square(self.n)
+
+    @property
     def size(self) -> int:
         """Numbers in a code."""
         return 3 * len(self.prior.modes) + 1
 
     def at(self, n: int) -> "Codes":
         """The same for data at 4n boundary nodes."""
-        return replace(self, n=n, prior=self.prior.at(n))
+        return replace(self, n=n, prior=self.prior.at(Square(n).boundary_size))
 
     def to(self, device: torch.device) -> "Codes":
         """The same on another device."""

@@ -11,7 +11,7 @@ from eitlens.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-    from eitlens.domain import Square
+    from eitlens.domain import Domain, Square
     from eitlens.forward import Solver
     from eitlens.forward.base import Currents
     from eitlens.phantom import Sampler
@@ -33,8 +33,8 @@ class CurrentsConfig:
         choose("currents: family", self.family, get_args(Family))
         at_least("currents: count", self.count, 1)
 
-    def build(self, domain: "Square", device: "torch.device | None" = None) -> "Currents":
-        """The currents (L, 4n) at the boundary nodes."""
+    def build(self, domain: "Domain", device: "torch.device | None" = None) -> "Currents":
+        """The currents (L, N) at the boundary nodes."""
         from eitlens.forward import currents
 
         families: dict[str, Callable[..., Currents]] = {
@@ -136,6 +136,13 @@ class DataConfig:
                 "the boundary-integral solver needs smooth shapes that do not touch: "
                 "set sampler disjoint=true and shapes=ellipses, or use the grid solver"
             )
+
+    @property
+    def domain(self) -> "Square":
+        """The body and its grid."""
+        from eitlens.domain import Square
+
+        return Square(self.n)
 
     @property
     def count(self) -> int:

@@ -56,6 +56,11 @@ class Features:
             raise InputError(f"features: scales must be positive numbers, got {list(self.scale)}")
 
     @property
+    def domain(self) -> Square:
+        """The body the data come from, and the grid of the image."""
+        return Square(self.n)
+
+    @property
     def channels(self) -> int:
         """Three for each current."""
         return _PER_CURRENT * self.currents.count
@@ -70,14 +75,13 @@ class Features:
         if 0 < missing <= self.currents.count - (self.fewest or self.currents.count):
             difference = torch.nn.functional.pad(difference, (0, 0, 0, missing))
         elif missing:
-            got = tuple(difference.shape)
+            expected, got = (self.currents.count, self.domain.boundary_size), tuple(difference.shape)
             raise InputError(
-                f"features: expected (…, {self.currents.count}, {4 * self.n}) boundary differences, got {got}"
+                f"features: expected (…, {expected[0]}, {expected[1]}) boundary differences, got {got}"
             )
-        domain = Square(self.n)
         if self.gradient == "exact":
-            return harmonic_extension(domain, difference, gradient=True)
-        phi = harmonic_extension(domain, difference)
+            return harmonic_extension(self.domain, difference, gradient=True)
+        phi = harmonic_extension(self.domain, difference)
         return torch.cat([phi, *zero_padded_gradient(phi)], -3)
 
     def divided(self, channels: Tensor) -> Tensor:

@@ -65,6 +65,7 @@ def _codes(values: dict[str, Any], path: Path) -> Codes:
     prior = GaussianPrior(
         tensors["mean"].double(), tensors["modes"].double(), tensors["parity"], float(values["floor"])
     )
-    if prior.mean.shape != (currents.count, 4 * int(values["n"])):
+    codes = Codes(int(values["n"]), currents, prior)
+    if prior.mean.shape != (currents.count, codes.domain.boundary_size):
         raise InputError(f"{path.name} holds a mean of shape {tuple(prior.mean.shape)}: does it belong here?")
-    return Codes(int(values["n"]), currents, prior)
+    return codes

@@ -46,7 +46,7 @@ class Pipeline:
     features: Features | Codes
     noise: Noise = field(default_factory=Noise)
     augment: bool = False
-    """Move each sample by a random symmetry of the square that its currents allow."""
+    """Move each sample by a random symmetry of the body that its currents allow."""
     counts: tuple[int, ...] = ()
     """Numbers of currents, one of which each sample keeps; empty for all."""
     seed: int = 0
@@ -56,7 +56,7 @@ class Pipeline:
         """The examples of some samples."""
         difference, mask = samples.difference, samples.mask
         if self.augment:
-            moves = symmetries(self.features.n, self.features.currents, difference.device)
+            moves = symmetries(self.features.domain, self.features.currents, difference.device)
             choice = moves.choose(self.seed, epoch, samples.index)
             difference, mask = moves.move_data(difference, choice), moves.move_mask(mask, choice)
         difference = self.noise.apply(difference, self.seed, epoch, samples.index)

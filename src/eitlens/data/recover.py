@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.domain import Domain
+from eitlens.domain import Square
 
 
 class Recovered(NamedTuple):
@@ -18,7 +18,7 @@ class Recovered(NamedTuple):
     """Largest relative L² difference on the grid, over samples and currents."""
 
 
-def recover(domain: Domain, phi: Float64[Tensor, "samples currents nx ny"]) -> Recovered:
+def recover(domain: Square, phi: Float64[Tensor, "samples currents nx ny"]) -> Recovered:
     """The Neumann data w of harmonic functions φ given on the grid.
 
     φ is determined by its values on the boundary: solve T w = φ|∂Ω, where T = trace ∘ extension is the
@@ -35,12 +35,12 @@ def recover(domain: Domain, phi: Float64[Tensor, "samples currents nx ny"]) -> R
 
 
 @lru_cache(maxsize=1)
-def _factors(domain: Domain) -> tuple[Tensor, Tensor]:
+def _factors(domain: Square) -> tuple[Tensor, Tensor]:
     """LU factors of T, kept for the next call: they take longer than all else.
 
     T kills constants: with the rank one added it is invertible, and the solution has zero mean.
     """
     size = domain.boundary_size
-    matrix = domain.trace(domain.extend(torch.eye(size, dtype=torch.float64))).T
+    matrix = domain.background(torch.eye(size, dtype=torch.float64)).T
     factors, pivots = torch.linalg.lu_factor(matrix + 1 / size)
     return factors, pivots

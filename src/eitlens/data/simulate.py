@@ -9,7 +9,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.data.config import DataConfig
 from eitlens.data.samples import Samples, pack
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.forward import Solver
 from eitlens.forward.base import Currents
 from eitlens.phantom import Sampler, indicator
@@ -19,7 +19,7 @@ from eitlens.phantom import Sampler, indicator
 class Simulator:
     """The samples of a configuration: number k ↦ (phantom, f - f0, mask), a pure function."""
 
-    domain: Square
+    domain: Domain
     sampler: Sampler
     solver: Solver
     currents: Currents
@@ -28,7 +28,7 @@ class Simulator:
     def build(config: DataConfig, device: torch.device, seed: int | None = None) -> "Simulator":
         """The simulator of a configuration, with another seed if given."""
         sampler = config.sampler if seed is None else replace(config.sampler, seed=seed)
-        domain = Square(config.n)
+        domain = config.domain
         return Simulator(
             domain, sampler.build(), config.solver.build(domain), config.currents.build(domain, device)
         )
@@ -40,4 +40,4 @@ class Simulator:
         phantoms = self.sampler.sample(index)
         difference = checks.finite(self.solver.difference(phantoms, self.currents), "simulated boundary data")
         mask = pack(indicator(self.domain, phantoms))
-        return Samples(index, difference, mask, self.domain.n + 1, phantoms)
+        return Samples(index, difference, mask, self.domain.shape[0], phantoms)

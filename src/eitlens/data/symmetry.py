@@ -1,6 +1,7 @@
-"""The symmetries of the square as augmentation, where the currents allow it.
+"""The symmetries of the body as augmentation, where the currents allow it.
 
-Let s be one of the eight rotations and reflections of the square. If u solves the problem for (σ, g) then u ∘
+Let s be one of the eight rotations and reflections of a square grid,
+and map the body to itself. If u solves the problem for (σ, g) then u ∘
 s⁻¹ solves it for (σ ∘ s⁻¹, g ∘ s⁻¹). If the currents are closed under s, G ∘ s⁻¹ = A G with an L × L matrix
 A, the data of the moved phantom for the *same* currents are
 
@@ -20,7 +21,7 @@ from torch import Tensor
 from eitlens import random
 from eitlens.data.config import CurrentsConfig
 from eitlens.data.order import mixed
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.domain.base import CPU
 from eitlens.forward.base import Currents, Data
 
@@ -35,7 +36,7 @@ ELEMENTS: dict[str, tuple[bool, int, int]] = {
     "turn 270°": (True, 1, -1),
     "mirror antidiagonal": (True, -1, -1),
 }
-_EXACT = 1e-9
+_EXACT, _SNAP = 1e-9, 1e-9
 
 
 @dataclass(frozen=True)
@@ -68,15 +69,16 @@ class Symmetries:
 
 
 @lru_cache(maxsize=16)
-def symmetries(n: int, currents: CurrentsConfig, device: torch.device = CPU) -> Symmetries:
-    """The symmetries of Square(n) that these currents are closed under; the identity always is."""
-    domain = Square(n)
+def symmetries(domain: Domain, currents: CurrentsConfig, device: torch.device = CPU) -> Symmetries:
+    """The symmetries of the body that these currents are closed under; the identity always is."""
     given = currents.build(domain)
     names, loops, grids, mixings = [], [], [], []
     for name, element in ELEMENTS.items():
-        loop, grid = _inverse_loop(domain, element), _inverse_grid(domain, element)
-        mixing = _mixing(given, loop)
-        if mixing is not None:
+        loop, grid = (
+            _inverse(points, element) for points in (domain.boundary(), domain.nodes().flatten(0, 1))
+        )
+        mixing = None if loop is None or grid is None else _mixing(given, loop)
+        if loop is not None and grid is not None and mixing is not None:
             names.append(name)
             loops.append(loop)
             grids.append(grid)
@@ -101,18 +103,22 @@ def _mixing(
     return inverse
 
 
-def _inverse_loop(domain: Square, element: tuple[bool, int, int]) -> Int64[Tensor, "boundary"]:
-    place = torch.full(((domain.n + 1) ** 2,), -1)
-    place[domain.loop()] = torch.arange(domain.boundary_size)
-    return place[_inverse_grid(domain, element)[domain.loop()]]
+def _inverse(
+    points: Float64[Tensor, "points 2"], element: tuple[bool, int, int]
+) -> Int64[Tensor, "points"] | None:
+    """Number of s⁻¹(x) for each point x; None where s does not map the points onto themselves.
+
+    s(x, y) = (±p, ±q) with (p, q) = (x, y) or (y, x); its inverse undoes the signs, then the swap.
+    """
+    swap, *signs = element
+    moved = points * points.new_tensor(signs)
+    here, there = (_key(places) for places in (points, moved.flip(-1) if swap else moved))
+    order = here.argsort()
+    found = order[torch.searchsorted(here[order], there).clamp(max=len(order) - 1)]
+    return found if torch.equal(here[found], there) else None
 
 
-def _inverse_grid(domain: Square, element: tuple[bool, int, int]) -> Int64[Tensor, "nodes"]:
-    """s(x, y) = (±p, ±q) with (p, q) = (x, y) or (y, x); its inverse undoes the signs, then the swap."""
-    swap, sign_x, sign_y = element
-    line = torch.arange(domain.n + 1)
-    i, j = torch.meshgrid(line, line, indexing="ij")
-    p = i if sign_x > 0 else domain.n - i
-    q = j if sign_y > 0 else domain.n - j
-    i, j = (q, p) if swap else (p, q)
-    return (i * (domain.n + 1) + j).flatten()
+def _key(points: Float64[Tensor, "points 2"]) -> Int64[Tensor, "points"]:
+    """One whole number a point, equal for points that differ by rounding."""
+    x, y = torch.round(points / _SNAP).long().unbind(-1)
+    return (x << 32) + y

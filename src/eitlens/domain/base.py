@@ -62,10 +62,6 @@ class Domain(ABC):
         """Coordinates of the boundary nodes."""
 
     @abstractmethod
-    def trace(self, field: Float64[Tensor, "*batch nx ny"]) -> Float64[Tensor, "*batch boundary"]:
-        """Values of a nodal field at the boundary nodes."""
-
-    @abstractmethod
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Distance to the boundary, positive inside and negative outside."""
 
@@ -80,6 +76,10 @@ class Domain(ABC):
     @abstractmethod
     def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
         """The same φ together with ∇φ, accurate up to the boundary."""
+
+    @abstractmethod
+    def background(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:
+        """The same φ at the boundary nodes: f0 = Λ g of the empty body of conductivity 1, for g = values."""
 
     def describe_boundary(self) -> str:
         """How many boundary values there are, in words, for error messages."""

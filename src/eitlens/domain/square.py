@@ -90,6 +90,10 @@ class Square(Domain):
         """The harmonic function with Neumann data `values`, by cosine series on the four sides."""
         return extend(values, self.n)
 
+    def background(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:
+        """That function at the boundary nodes, which are nodes of the grid."""
+        return self.trace(self.extend(values))
+
     def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
         """The same function with its gradient in closed form."""
         return extend_with_gradient(values, self.n)

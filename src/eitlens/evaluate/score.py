@@ -105,7 +105,7 @@ def _curve(curve: Reliability) -> dict[str, list[float]]:
 
 
 def _first_currents(trained: Trained, difference: Data) -> Tensor:
-    wanted, nodes = trained.currents.count, 4 * trained.features.n
+    wanted, nodes = trained.currents.count, trained.features.domain.boundary_size
     if difference.shape[1] < wanted or difference.shape[2] != nodes:
         raise InputError(
             f"test data of {difference.shape[1]} currents at {difference.shape[2]} nodes, the network reads "

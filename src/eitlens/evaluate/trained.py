@@ -87,7 +87,7 @@ class Trained:
         """The logits of what the network itself is fed with: fields or codes."""
         network = self.network
         logits: Tensor = (
-            network(seen, self.features.n + 1) if isinstance(network, Flagship) else network(seen)
+            network(seen, self.features.domain.shape[0]) if isinstance(network, Flagship) else network(seen)
         )
         return logits[:, 0]
 

@@ -20,7 +20,7 @@ and less than it elsewhere, several times so where few nodes near a zero of d ca
 network, no error bar. Three rounds of alternation and a hundred steps leave an error small beside the uncertainty;
 clean data are coded to about 10⁻³ of a deviation of z.
 
-For currents closed under reflections of the square the a_k are even or odd under each, so that a reflected
+For currents closed under reflections of the body the a_k are even or odd under each, so that a reflected
 body has the same code up to signs (`parity`).
 """
 
@@ -109,11 +109,11 @@ class GaussianPrior:
         mean, modes, parity = (tensor.to(device) for tensor in (self.mean, self.modes, self.parity))
         return GaussianPrior(mean, modes, parity, self.floor)
 
-    def at(self, n: int) -> "GaussianPrior":
-        """The same at 4n boundary nodes, interpolated linearly along the boundary."""
-        if 4 * n == self.mean.shape[-1]:
+    def at(self, size: int) -> "GaussianPrior":
+        """The same at `size` boundary nodes, interpolated linearly along the boundary."""
+        if size == self.mean.shape[-1]:
             return self
-        return replace(self, mean=_resampled(self.mean, 4 * n), modes=_resampled(self.modes, 4 * n))
+        return replace(self, mean=_resampled(self.mean, size), modes=_resampled(self.modes, size))
 
     @torch.no_grad()
     def code(self, difference: Data) -> Code:
@@ -191,7 +191,7 @@ def _noise(
 
 
 def _resampled(values: Tensor, size: int) -> Tensor:
-    """Values at `size` nodes of the loop, both loops beginning at the same corner."""
+    """Values at `size` nodes of the loop, both loops beginning at the same point."""
     closed = torch.cat([values, values[..., :1]], -1)
     flat = closed.reshape(-1, 1, closed.shape[-1])
     fine = fn.interpolate(flat, size=size + 1, mode="linear", align_corners=True)[..., :-1]

@@ -53,7 +53,12 @@ def _boundary(axes: Axes, studio: Studio, data: Tensor) -> None:
     s, clean = studio.square.arclength(), studio.scene.difference[0, 0]
     axes.plot(s, data, color="0.6", linewidth=0.5, label=f"τ = {TAU:g}")
     axes.plot(s, clean, color="0.0", label="clean")
-    axes.set(title="boundary data f − f0", xlabel="arclength", xlim=(0, 8), xticks=range(0, 9, 2))
+    axes.set(
+        title="boundary data f − f0",
+        xlabel="arclength",
+        xlim=(0, studio.square.perimeter),
+        xticks=range(0, 9, 2),
+    )
     axes.legend(fontsize=6, loc="upper center")
     axes.set_box_aspect(1)
 

@@ -41,7 +41,7 @@ class Solver(ABC):
     def background(self, currents: Currents, outside: float | Float64[Tensor, "batch"] = 1.0) -> Data:
         """f0 = Λ_σ0 g for the uniform conductivity `outside`."""
         g = check_currents(self.domain, currents)
-        return per_conductivity(self.domain.trace(self.domain.extend(g)), outside)
+        return per_conductivity(self.domain.background(g), outside)
 
 
 def per_conductivity(trace: Data, outside: float | Float64[Tensor, "batch"]) -> Data:

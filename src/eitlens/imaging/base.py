@@ -13,7 +13,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.forward.base import Data
 from eitlens.phantom import Phantom, indicator
@@ -38,7 +38,11 @@ class Reader(Protocol):
 
     @property
     def n(self) -> int:
-        """Cells a side of its grid: it reads 4n boundary values and draws (n+1)² nodes."""
+        """Cells a side of its grid."""
+
+    @property
+    def domain(self) -> Domain:
+        """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
 
     @property
     def device(self) -> torch.device:

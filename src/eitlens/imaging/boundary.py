@@ -55,8 +55,8 @@ def largest_gap(s: Float64[Tensor, "points"]) -> float:
 
 def near(s: Float64[Tensor, "points"], square: Square) -> Bool[Tensor, "boundary"]:
     """The nodes of the square that are next to a point: one a point, or its noise would count twice."""
-    seen = torch.zeros(4 * square.n, dtype=torch.bool)
-    seen[torch.floor(s / square.h + 0.5).long() % (4 * square.n)] = True
+    seen = torch.zeros(square.boundary_size, dtype=torch.bool)
+    seen[torch.floor(s / square.boundary_weight + 0.5).long() % square.boundary_size] = True
     return seen
 
 

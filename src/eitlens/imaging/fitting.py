@@ -93,7 +93,7 @@ def _fit(
 
 
 def _misfits(reader: Reader, noisy: Data, logits: Tensor, contrast: float) -> list[float]:
-    simulate = Simulation(CurrentsConfig(reader.currents.family, noisy.shape[1]), noisy.shape[-1])
+    simulate = Simulation(CurrentsConfig(reader.currents.family, noisy.shape[1]), reader.domain)
     seen = torch.ones(noisy.shape[1:], dtype=torch.bool)
     pairs = zip(noisy, logits, strict=False)
     return [relative_misfit(simulate.image(z, contrast), data, seen) for data, z in pairs]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import torch
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
 from eitlens.forward.base import Data
 from eitlens.imaging.base import Flag, Refinement
 from eitlens.imaging.calibration import Calibration
@@ -26,8 +25,8 @@ def input_flags(prepared: Prepared, noise: float | None, calibration: Calibratio
     if prepared.gap > WIDEST_GAP:
         yield Flag(
             "gap",
-            f"a piece of length {prepared.gap:.2g} of the boundary (of 8) has no voltage: there the data are "
-            "interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
+            f"a piece of length {prepared.gap:.2g} of the boundary (of {prepared.domain.perimeter:g}) has no voltage: "
+            "there the data are interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
         )
     if prepared.residual > LARGEST_RESIDUAL:
         yield Flag(
@@ -45,7 +44,7 @@ def contrast_flags(
 ) -> Iterator[Flag]:
     """What the physics says of data and image together."""
     data = prepared.difference
-    g = currents.build(Square(data.shape[-1] // 4))[: len(data)]
+    g = currents.build(prepared.domain)[: len(data)]
     if float((g * data).sum()) > 0:
         yield Flag("contrast", "f - f0 has the sign of inclusions that conduct less than the body")
         return

@@ -65,7 +65,7 @@ class Imager:
             )
         calibration = self.calibration.reading(len(data))
         image, change = calibration.probability(logits, noise), None
-        simulate = Simulation(self._currents(data), data.shape[-1])
+        simulate = Simulation(self._currents(data), prepared.domain)
         contrast = calibration.contrast
         error = relative_misfit(simulate.image(logits, contrast), data, seen) if misfit or refine else None
         doubts = [*flags.input_flags(prepared, noise, calibration)]

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as fn
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square
 from eitlens.forward import GridSolver, LevelSet
 from eitlens.forward.base import Data
 from eitlens.forward.grid.bodies import Conductivity
@@ -21,19 +21,18 @@ _STEEPEST = 4.0
 
 @dataclass(frozen=True)
 class Simulation:
-    """The forward map on a coarse grid, read at the 4n nodes of the data: good to about 1e-3 at 64 cells."""
+    """The forward map on a coarse grid, read at the nodes of the data's domain: good to about 1e-3 at 64 cells."""
 
     currents: CurrentsConfig
-    nodes: int
+    domain: Domain
     cells: int = CELLS
 
     def __call__(self, conductivity: Conductivity) -> Data:
         """The differences (…, L, 4n) of a body."""
         square = Square(self.cells)
         coarse = GridSolver(square, TOLERANCE).difference(conductivity, self.currents.build(square))
-        fine = Square(self.nodes // 4)
-        flat = boundary.from_nodes(coarse.detach().flatten(0, -2), fine.arclength())
-        return flat.view(*coarse.shape[:-1], self.nodes)
+        flat = boundary.from_nodes(coarse.detach().flatten(0, -2), self.domain.arclength())
+        return flat.view(*coarse.shape[:-1], self.domain.boundary_size)
 
     def image(self, logits: Float[Tensor, "nx ny"], contrast: float) -> Data:
         """The differences of a body that is `contrast` where the logits are positive, and 1 elsewhere."""

@@ -69,7 +69,7 @@ def measured(
     square: Square, currents: Currents, difference: Data, outside: float, tau: float, seed: int, points: int
 ) -> Measurement:
     """Voltages as a device would give them: at the nodes, or at `points` even places, with noise on f - f0."""
-    reference = square.trace(square.extend(currents)) / outside
+    reference = square.background(currents) / outside
     if points == 0:
         noisy = add_noise(difference, tau, seed)
         return Measurement(square.boundary(), currents, reference + noisy, reference, conductivity=outside)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import project
@@ -36,6 +36,7 @@ class Prepared:
         gap: the longest piece of boundary without a voltage.
         mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
         residual: the largest |w - Σ C g| / |w| over the wanted currents.
+        domain: the body at whose boundary nodes they are.
     """
 
     difference: Data
@@ -44,6 +45,7 @@ class Prepared:
     gap: float
     mean: float
     residual: float
+    domain: Domain
 
 
 def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, n: int) -> Prepared:
@@ -56,9 +58,7 @@ def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, n: in
     present = ~(uses.double() @ (~measurement.present).double() > 0)
     voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
     if measurement.reference is None:
-        reference = (
-            boundary.from_nodes(fine.trace(fine.extend(family[: len(mixing)])), s) / measurement.conductivity
-        )
+        reference = boundary.from_nodes(fine.background(family[: len(mixing)]), s) / measurement.conductivity
     else:
         reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
     return _on_nodes((voltage - reference) * measurement.conductivity, present, s, Square(n), residual)
@@ -115,4 +115,4 @@ def _on_nodes(
     mean = torch.where(size > 0, nodes.mean(1).abs() / size.clamp(min=1e-300), 0.0)
     found = [level for level in levels if level is not None]
     tau = (sum(level**2 for level in found) / len(found)) ** 0.5 if found else None
-    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual)
+    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, square)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from eitlens.data import Codes, CurrentsConfig
 from eitlens.data.codes import completed, packed
+from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
 from eitlens.feature.few import few_code, is_few
@@ -48,6 +49,11 @@ class TrainedReader:
     def n(self) -> int:
         """The grid it was trained on."""
         return self.trained.features.n
+
+    @property
+    def domain(self) -> Domain:
+        """The body it was trained for."""
+        return self.trained.features.domain
 
     @property
     def device(self) -> torch.device:

@@ -10,7 +10,6 @@ from torch.optim import Adam
 from eitlens import models
 from eitlens.data import Codes, Features, Pipeline
 from eitlens.data.inputs import rounded
-from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import harmonic_extension
 from eitlens.forward.base import Data
@@ -133,7 +132,7 @@ def _start(network: Network, codes: Codes) -> None:
     """Let the linear part of a network that has one begin as the paper's feature: φ and ∇φ of the modes."""
     if not isinstance(network, Flagship):
         return
-    domain, step = Square(codes.n), codes.n // network.config.grid
+    domain, step = codes.domain, codes.n // network.config.grid
     centres = torch.arange(network.config.grid, device=codes.prior.mean.device) * step + step // 2
 
     def fields(data: Data) -> Tensor:

@@ -60,7 +60,7 @@ def smooth_and_apart(phantom: Phantom) -> bool:
     rows = torch.stack([shape.parameters() for shape in phantom.shapes])
     outline = Ellipse.outline(rows, _OUTLINE)
     near = Ellipse.within(rows[:, None], outline[None], _APART).any(-1)
-    inside = bool((outline.abs().amax((-2, -1)) < 1 - _APART).all())
+    inside = bool((Square(CELLS).clearance(outline) > _APART).all())
     return inside and not bool((near & ~torch.eye(len(rows), dtype=torch.bool)).any())
 
 

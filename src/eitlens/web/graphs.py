@@ -19,7 +19,6 @@ from eitlens.classical.dsm import probing_tensor
 from eitlens.data import Codes, Features
 from eitlens.data.features import zero_padded_gradient
 from eitlens.domain import Square
-from eitlens.domain.square_extension import extend, extend_with_gradient
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
 from eitlens.models.export import need_packages
@@ -34,14 +33,14 @@ class _Classical(nn.Module):
 
     def __init__(self, n: int) -> None:
         super().__init__()
-        self.n = n
-        self.probe = probing_tensor(Square(n))
+        self.domain = Square(n)
+        self.probe = probing_tensor(self.domain)
 
     def forward(self, difference: Tensor) -> tuple[Tensor, Tensor]:
-        phi, dx, dy = extend_with_gradient(difference, self.n)
+        phi, dx, dy = self.domain.extend_with_gradient(difference)
         xx, xy, yy = self.probe
         probe = (xx * dx * dx + 2 * xy * dx * dy + yy * dy * dy).clamp(min=1e-300).sqrt()
-        size = (Square(self.n).h * (difference * difference).sum(-1)).sqrt().clamp(min=1e-30)
+        size = self.domain.boundary_norm(difference).clamp(min=1e-30)
         return phi[0], ((dx * dx + dy * dy) / (probe * size[:, None, None]))[0]
 
 
@@ -58,7 +57,7 @@ class _Network(nn.Module):
         else:
             seen = self.features.divided(_fields(self.features, difference)).to(torch.float32)
         flagship = isinstance(self.network, Flagship)
-        logits = self.network(seen, self.features.n + 1) if flagship else self.network(seen)
+        logits = self.network(seen, self.features.domain.shape[0]) if flagship else self.network(seen)
         return torch.as_tensor(logits)[0, 0]
 
 
@@ -72,8 +71,8 @@ def _codes(codes: Codes, difference: Tensor) -> Tensor:
 def _fields(features: Features, difference: Tensor) -> Tensor:
     """`Features.fields` without its checks of the values, which a graph cannot contain."""
     if features.gradient == "exact":
-        return torch.cat(extend_with_gradient(difference, features.n), -3)
-    phi = extend(difference, features.n)
+        return torch.cat(features.domain.extend_with_gradient(difference), -3)
+    phi = features.domain.extend(difference)
     return torch.cat([phi, *zero_padded_gradient(phi)], -3)
 
 
@@ -93,7 +92,7 @@ def write_classical(n: int, path: Path) -> Graph:
 
 def write_network(trained: Trained, path: Path) -> Graph:
     """The graph of a trained network, compared with the network itself."""
-    sample = _sample(1, trained.features.currents.count, 4 * trained.features.n)
+    sample = _sample(1, trained.features.currents.count, trained.features.domain.boundary_size)
     expected = trained.reading(trained.features.currents.count)(sample)
     return _write(_Network(trained).eval(), sample, (expected[0],), path, ["logits"])
 
