@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eitlens import imaging, models
     from eitlens.classical import direct_sampling, index_function, picard_sum
-    from eitlens.domain import Domain, Square
+    from eitlens.domain import Disk, Domain, Square
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
-    "eitlens.domain": ("Domain", "Square"),
+    "eitlens.domain": ("Disk", "Domain", "Square"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
@@ -82,6 +82,7 @@ _NAMES = {name: home for home, names in _HOME.items() for name in names}
 __all__ = [
     "BoundaryIntegralSolver",
     "ConvergenceError",
+    "Disk",
     "Domain",
     "Ellipse",
     "EllipseSampler",

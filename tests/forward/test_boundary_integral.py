@@ -14,9 +14,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from unit_disk import UnitDisk
 
-from eitlens.domain import Square
+from eitlens.domain import Disk, Square
 from eitlens.forward import BoundaryIntegralSolver, currents
 from eitlens.forward.outlines import needed_nodes
 from eitlens.phantom import Ellipse, EllipseSampler, Phantom, PhantomBatch, circle, stack
@@ -108,7 +107,7 @@ def disk_eigenvalue(order: int, radius: float, sigma: float) -> float:
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 2.0, 10.0, 1e4])
 @pytest.mark.parametrize("radius", [0.2, 0.6])
 def test_concentric_disk_in_the_unit_disk(radius: float, sigma: float) -> None:
-    disk = UnitDisk(128)
+    disk = Disk(2, 128)
     theta = disk.angle()
     g = torch.stack([torch.cos(theta), torch.sin(2 * theta), torch.cos(3 * theta)])
     found = BoundaryIntegralSolver(disk, tolerance=1e-13).difference(
@@ -125,7 +124,7 @@ def test_eccentric_disk_by_moebius_invariance(sigma: float) -> None:
     a, rho = 0.35 * cmath.exp(0.8j), 0.4
     center = a * (1 - rho**2) / (1 - abs(a * rho) ** 2)
     radius = rho * (1 - abs(a) ** 2) / (1 - abs(a * rho) ** 2)
-    disk = UnitDisk(200)
+    disk = Disk(2, 200)
     z = torch.polar(torch.ones(200, dtype=torch.float64), disk.angle())
     image, stretch = (z - a) / (1 - a.conjugate() * z), (1 - abs(a) ** 2) / (1 - a.conjugate() * z).abs() ** 2
     modes = torch.stack([(image**order).real for order in (1, 2, 3)])
@@ -338,7 +337,7 @@ def test_the_number_of_threads_may_be_set_by_hand():
     """Some builds of MKL fail in a batched LU after this call."""
     code = """if True:
         import torch
-        from eitlens.domain import Square
+        from eitlens.domain import Disk, Square
         from eitlens.forward import BoundaryIntegralSolver, currents
         from eitlens.phantom import EllipseSampler
         torch.set_num_threads(2)

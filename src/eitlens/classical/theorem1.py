@@ -27,7 +27,10 @@ Field = Float64[Tensor, "nx ny"]
 
 
 def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> Field:
-    """Θ_L with L = `count`, or as many eigenpairs as stand above the noise floor if that is fewer."""
+    """Θ_L with L = `count`, or as many eigenpairs as stand above the noise floor if that is fewer.
+
+    Infinite at nodes that are not in the body.
+    """
     usable = int((pairs.values.abs() > pairs.floor).sum())
     kept = usable if count is None else min(count, usable)
     if kept == 0:
@@ -37,7 +40,7 @@ def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> F
         values, functions = pairs.values[part], pairs.functions[part]
         _, dx, dy = domain.extend_with_gradient(functions)
         total += torch.einsum("l,lij->ij", 1 / values.abs(), dx.square() + dy.square())
-    return total
+    return total.masked_fill(~domain.inside(total.device), torch.inf)
 
 
 def index_function(
@@ -45,7 +48,7 @@ def index_function(
 ) -> Field:
     """I_L in [0, 1], near 1 inside. Without `rho`, what Θ_L stays below on `fraction` of the body."""
     if rho is None:
-        rho = float(theta.flatten().quantile(fraction))
+        rho = float(theta[theta.isfinite()].quantile(fraction))
     if not (0 < epsilon < 1 and rho > 0):
         raise InputError(f"expected 0 < epsilon < 1 and rho > 0, got {epsilon} and {rho}")
     return 1 - (2 / math.pi) * torch.atan(math.pi * epsilon / (2 * rho) * theta)

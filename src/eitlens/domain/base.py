@@ -112,6 +112,10 @@ class Domain(ABC):
         """The L² norm of a boundary function by the trapezoid rule."""
         return (self.boundary_weight * values.square().sum(-1)).sqrt()
 
+    def inside(self, device: torch.device = CPU) -> Bool[Tensor, "nx ny"]:
+        """Which nodes of the grid lie in the body or on its boundary."""
+        return self.clearance(self.nodes(device)) > -1e-9
+
     def contains(self, points: Float64[Tensor, "*points 2"]) -> Bool[Tensor, "*points"]:
         """Whether each point lies inside the body."""
         return self.clearance(points) > 0

@@ -7,6 +7,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
+from eitlens.domain.grid import box
 from eitlens.domain.square_extension import extend, extend_with_gradient
 from eitlens.domain.square_map import conformal_map
 from eitlens.errors import InputError
@@ -64,7 +65,7 @@ class Square(Domain):
 
     def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
         """Coordinates of the grid nodes, indexed [i, j]."""
-        return _nodes(self.n, device)
+        return box(self.n, device)
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""
@@ -97,12 +98,6 @@ class Square(Domain):
     def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:
         """The same function with its gradient in closed form."""
         return extend_with_gradient(values, self.n)
-
-
-@cached
-def _nodes(n: int, device: torch.device) -> Float64[Tensor, "nx ny 2"]:
-    line = torch.arange(n + 1, dtype=torch.float64, device=device) * 2 / n - 1
-    return torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
 
 
 @cached

@@ -64,6 +64,9 @@ class GridSolver(Solver):
     order: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
+        if type(self.domain) is not Square:
+            other = type(self.domain).__name__
+            raise InputError(f"GridSolver is for the Square, got a {other}: use BoundaryIntegralSolver")
         if not 0 < self.tolerance < 1 or self.max_steps < 1:
             given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
             raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")
