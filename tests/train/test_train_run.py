@@ -13,11 +13,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from eitlens.data import Dataset, Noise, generate
+from eitlens.data.files import write_json
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.evaluate.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, SourceConfig, train
 from eitlens.train.checkpoint import Progress, read, write
+from eitlens.train.claim import claim
 from eitlens.train.clock import Clock
 from eitlens.train.folder import read_log
 from eitlens.train.setup import prepare
@@ -183,6 +185,16 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
             train(run, tmp_path / "run", device="cpu")
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == before
     assert train(run, tmp_path / "run", device="cpu") is not None
+
+
+def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
+    (tmp_path / "run").mkdir()
+    write_json(tmp_path / "run/config.json", run.to_dict())
+    before = (tmp_path / "run/config.json").read_bytes()
+    with claim(tmp_path / "run/config.json"), pytest.raises(InputError, match="another process trains here"):
+        train(run, tmp_path / "run", "cpu")
+    assert (tmp_path / "run/config.json").read_bytes() == before
+    assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]
 
 
 def test_no_data(run, tmp_path):

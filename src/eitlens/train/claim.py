@@ -28,9 +28,9 @@ def claim(path: Path, wait: bool = False) -> Iterator[bool]:
     """Whether this process holds the file; however it ends, the claim ends with it.
 
     Args:
-        path: the file, made if need be, and left behind.
+        path: the file, made if need be, and left behind as it is.
         wait: for the one that holds it now; then the answer is always yes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
+    with path.open("a") as stream:
         yield _lock(stream, wait)

@@ -15,7 +15,8 @@ import io
 import json
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically
 from eitlens.data.inputs import read_inputs, write_inputs
 from eitlens.errors import InputError
 from eitlens.models import Network, save
+from eitlens.train.claim import claim
 from eitlens.train.config import TrainConfig, difference
 
 
@@ -71,6 +73,16 @@ class RunFolder:
             raise InputError(f"{self.path}: holds another run ({other}): choose another folder")
         if self.result.exists():
             raise InputError(f"{self.path}: this run is finished: `eitlens evaluate {self.path}`")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other process trains here: two would overwrite each other's state."""
+        with claim(self.config) as mine:
+            if not mine:
+                raise InputError(
+                    f"{self.path}: another process trains here: wait for it, or choose another folder"
+                )
+            yield
 
     def keep_recipe(self, recipe: DataConfig | None) -> None:
         """Write how the data were made; an imported data set has no recipe."""

@@ -7,6 +7,7 @@ every `log_every` steps. Everything random in step k (order, noise, symmetry, dr
 
 import math
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,13 @@ def train(
     check_grid(network, supply.n)
     fabric = create_fabric(config.precision, device)
     run = RunFolder(Path(folder))
-    if fabric.global_rank == 0:
-        run.begin(config)
-        run.keep_recipe(supply.recipe)
-    fabric.barrier()
-    with float32_products(config.precision):
+    with ExitStack() as stack:
+        if fabric.global_rank == 0:
+            run.begin(config)
+            stack.enter_context(run.alone())
+            run.keep_recipe(supply.recipe)
+        fabric.barrier()
+        stack.enter_context(float32_products(config.precision))
         setup = prepare(config, fabric, supply, network, run.features())
         try:
             return Loop(config, run, setup, observers).run(began + 60 * stop_after)
