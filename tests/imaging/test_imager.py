@@ -115,6 +115,8 @@ def test_one_call(folder, square, difference):
     assert torch.allclose(turned, image, atol=1e-4)
     with pytest.raises(InputError, match=r"expected \(L, 4n\) values"):
         eit.reconstruct(difference[:, :5], model=str(folder))
+    with pytest.raises(InputError, match=r"got a Measurement: use eitlens.Imager.load\(model\)"):
+        eit.reconstruct(eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64)))
     with pytest.raises(InputError, match="expected an array of numbers"):
         eit.reconstruct("nothing", model=str(folder))
 

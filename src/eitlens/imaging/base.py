@@ -5,7 +5,7 @@ an `Imager` (eitlens.imaging.imager) brings any measurement into the form the re
 probabilities and says what is doubtful; the result is a `Reconstruction`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -97,8 +97,8 @@ class Reconstruction:
         refinement: what `refine` did; None when it was not asked for.
     """
 
-    image: Image
-    uncertainty: Image | None
+    image: Image = field(repr=False)
+    uncertainty: Image | None = field(repr=False)
     noise: float | None
     misfit: float | None
     warnings: tuple[Flag, ...]

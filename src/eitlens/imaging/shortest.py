@@ -37,6 +37,8 @@ def reconstruct(
         refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
         device: cpu, cuda or auto.
     """
+    if isinstance(difference, Measurement):
+        raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
     imager = load(model, device)
     data = _numbers(difference, "difference")
     if data.ndim == 3 and len(data):
