@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
         BoundaryIntegralSolver,
+        CompleteElectrodeSolver,
+        Electrodes,
         Field,
         GridSolver,
         LevelSet,
@@ -54,6 +56,8 @@ _HOME = {
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
         "BoundaryIntegralSolver",
+        "CompleteElectrodeSolver",
+        "Electrodes",
         "Field",
         "GridSolver",
         "LevelSet",
@@ -81,9 +85,11 @@ _NAMES = {name: home for home, names in _HOME.items() for name in names}
 
 __all__ = [
     "BoundaryIntegralSolver",
+    "CompleteElectrodeSolver",
     "ConvergenceError",
     "Disk",
     "Domain",
+    "Electrodes",
     "Ellipse",
     "EllipseSampler",
     "Field",

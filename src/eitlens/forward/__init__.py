@@ -2,12 +2,15 @@
 
 from eitlens.forward.base import Solver
 from eitlens.forward.boundary_integral import BoundaryIntegralSolver
+from eitlens.forward.complete_electrodes import CompleteElectrodeSolver, Electrodes
 from eitlens.forward.grid import Field, GridSolver, LevelSet
 from eitlens.forward.noise import add_noise, add_white_noise
 from eitlens.forward.ntd import NeumannToDirichlet
 
 __all__ = [
     "BoundaryIntegralSolver",
+    "CompleteElectrodeSolver",
+    "Electrodes",
     "Field",
     "GridSolver",
     "LevelSet",

@@ -87,12 +87,12 @@ class BoundaryIntegralSolver(Solver):
         electrodes = self.domain.conformal_map(self.domain.boundary(g.device)).value
         gap = _squared_distance(curves.point, electrodes)
         source = _background_flux(curves, electrodes, self.domain.boundary_weight * g, gap)
-        charge = _solve_each(_transmission(curves), -source)
+        charge = solve_each(_transmission(curves), -source)
         potential = (-1 / curves.nodes) * gap.log()
         return project(charge.mT @ potential)
 
 
-def _solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknowns currents"]:
+def solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknowns currents"]:
     """Solve a dense system a phantom; on a CPU one after the other.
 
     MKL's batched LU (torch 2.13) loses its pivots once the number of threads has been set by hand.
