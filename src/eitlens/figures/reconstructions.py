@@ -25,7 +25,7 @@ def draw(studio: Studio, path: Path) -> str:
     with picture(path, rows, COLUMNS, 2.2) as axes:
         panels = list(axes.flat)
         level = phantoms.level_set(studio.square, studio.phantom)
-        show_field(panels[0], (level < 0).double(), "truth", bar=False)
+        show_field(panels[0], (level < 0).double(), "truth", limits=(0, 1))
         for panel, (name, image) in zip(panels[1:], images.items(), strict=False):
             missing = "no image kept" if Cell(name, 0.0) in studio.cells else "not trained yet"
             _panel(panel, image, level, titles.get(name, name), missing)
