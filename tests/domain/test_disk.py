@@ -16,12 +16,12 @@ from eitlens.phantom import indicator
 
 
 @pytest.mark.parametrize("count", [16, 17])
-@pytest.mark.parametrize("order", [1, 2, 5, 8])
-@pytest.mark.parametrize("wave", [torch.cos, torch.sin])
-def test_a_wave_on_the_circle_is_a_power_of_z_in_the_disk(count, order, wave):
+@pytest.mark.parametrize(
+    ("wave", "order"),
+    [*((torch.cos, order) for order in (1, 2, 5, 8)), *((torch.sin, order) for order in (1, 2, 5, 7))],
+)
+def test_a_wave_on_the_circle_is_a_power_of_z_in_the_disk(count, wave, order):
     disk = Disk(20, count)
-    if 2 * order == count and wave is torch.sin:
-        pytest.skip("zero at every node")
     values = wave(order * disk.angle())
     phi, dx, dy = disk.extend_with_gradient(values + 3.0)
     x, y = disk.nodes().unbind(-1)

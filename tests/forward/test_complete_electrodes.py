@@ -1,7 +1,6 @@
 """The complete electrode model on the disk: a closed form, an independent method, limits and symmetries."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -120,11 +119,13 @@ def test_what_cannot_be() -> None:
     with pytest.raises(InputError, match="needs a solver on a Disk, got one on a Square"):
         CompleteElectrodeSolver(BoundaryIntegralSolver(Square(8)), Electrodes())
     with pytest.raises(InputError, match="at least 2 points"):
-        CompleteElectrodeSolver.__post_init__(
-            SimpleNamespace(solver=SimpleNamespace(domain=Disk(4)), points=1)
-        )
+        solver(Electrodes(4), points=1)
     model = solver(Electrodes(4))
     with pytest.raises(InputError, match=r"expected \(currents, 4\) totals"):
         model.background(neighbours(5))
+    with pytest.raises(InputError, match=r"expected \(currents, 4\) totals"):
+        model.voltages(OFF_CENTRE, neighbours(4)[:0])
+    with pytest.raises(InputError, match="currents: 4 of 4 values are NaN"):
+        model.voltages(OFF_CENTRE, torch.full((1, 4), torch.nan, dtype=torch.float64))
     with pytest.raises(InputError, match="zero sum"):
         model.background(torch.ones(1, 4, dtype=torch.float64))

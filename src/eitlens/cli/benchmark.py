@@ -157,9 +157,8 @@ def _write(root: Path) -> None:
     places = Places(root)
     if not places.results.is_dir():
         raise InputError(f"{places.results}: no such folder: give the repository with --root")
-    for file in places.results.glob(
-        "**/log.csv"
-    ):  # a training killed after its last step has not drawn its own
+    # A training that was killed after its last step has not drawn its own.
+    for file in places.results.glob("**/log.csv"):
         if not (file.parent / _CURVE).exists():
             _draw(file.parent)
     places.page.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Electrodes as they are: finite, with a contact impedance (the complete electrode model, CEM)."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -95,6 +96,7 @@ class CompleteElectrodeSolver:
 
     def voltages(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one phantom, (B, L, E) for several."""
+        self._check(currents)
         domain, device = self.solver.domain, currents.device
         batch = as_batch(conductivity, device)
         place = _interpolation(self._angles(), domain.boundary_size).to(device)
@@ -128,19 +130,19 @@ class CompleteElectrodeSolver:
         sums = torch.eye(self.electrodes.count).repeat_interleave(self.points, 0).to(given)
         admittance = sums.T @ solve_each(resistance, sums.expand(len(resistance), -1, -1))
         found = solve_each(admittance, given.mT.expand(len(resistance), -1, -1)).mT
-        return found - found.mean(-1, keepdim=True)
+        return project(found)
 
     def _check(self, currents: Totals) -> Totals:
         count = self.electrodes.count
-        if currents.ndim != 2 or currents.shape[1] != count:
+        if currents.ndim != 2 or currents.shape[0] == 0 or currents.shape[1] != count:
             shape = tuple(currents.shape)
             raise InputError(
                 f"currents: expected (currents, {count}) totals of the electrodes, got shape {shape}"
             )
-        given = currents.to(torch.float64)
+        given = checks.finite(currents.to(torch.float64), "currents")
         if bool(given.sum(-1).abs().amax() > 1e-6 * given.abs().amax()):
             raise InputError("currents must have zero sum over the electrodes (what goes in comes out)")
-        return given - given.mean(-1, keepdim=True)
+        return project(given)
 
     def _theta(self) -> Float64[Tensor, "points"]:
         """Chebyshev nodes t = cos θ of an electrode, which is -1 < t < 1."""
@@ -169,7 +171,7 @@ class CompleteElectrodeSolver:
         smooth = torch.log(torch.where(apart > 0, chord, half) / torch.where(apart > 0, apart, 1.0))
         order = torch.arange(1, self.points, dtype=torch.float64)
         waves = torch.cos(order * theta[:, None])
-        singular = -torch.log(torch.tensor(2.0, dtype=torch.float64)) - (waves * (2 / order)) @ waves.T
+        singular = -math.log(2) - (waves * (2 / order)) @ waves.T
         count = self.electrodes.count
         return -(smooth + torch.where(same, singular.repeat(count, count), 0.0)) / torch.pi
 
