@@ -16,7 +16,7 @@ _WIDTH = 16
 """Channels come in blocks of this size at least."""
 _STENCIL_PROGRAMS = 2048
 _GRADIENT_PROGRAMS = 512
-"""About this many programs at once, the fastest of some tried on an H200: it has enough to do, and few partial sums to add up."""
+"""About this many programs at once, among the fastest on an H200; more leave more partial sums to add up."""
 _GRADIENT_ROWS = 2
 """Rows of the gradient's loop that are unrolled: more overlap more reads, but take registers."""
 
