@@ -56,7 +56,7 @@ def test_electrodes(example, tmp_path, capsys):
 
 def test_direct_sampling(example, tmp_path):
     classical, learned = example("direct_sampling").main(tmp_path / "a.png")
-    assert classical == pytest.approx(0.828, abs=0.003)
+    assert classical == pytest.approx(0.907, abs=0.003)
     assert learned > 0.98
     assert drawn(tmp_path / "a.png")
 

@@ -1,13 +1,24 @@
 """The direct sampling method (DSM), the ancestor of the paper's network.
 
-Chow, Ito and Zou (Inverse Problems 30, 2014) image the inclusion by
+Chow, Ito and Zou (Inverse Problems 30, 2014) compare the data with η_x = d · ∇_x N(x, ·), the boundary trace of a
+dipole at x along d: with what a small inclusion at x sends to the boundary. Their index is
 
-    I(x) = |∇φ(x)| / ( |f - f0|_L² |η_x|_H^s ),     φ the harmonic extension of (-Δ_b)^γ (f - f0),
+    I(x) = |(f - f0, η_x)_γ| / ( |f - f0|_γ |η_x|_s ) = |∇φ(x)| / ( |f - f0|_γ |η_x|_s )
 
-where η_x = d · ∇_x N(x, ·), the boundary trace of a dipole at x along d = ∇φ/|∇φ|, is what an inclusion at x
-would send to the boundary: dividing by its size makes points near the boundary, which speak loudly,
-comparable with the centre.
+with the products (u, v)_γ = ((-Δ_b)^γ u, v) of the boundary, φ the harmonic extension of (-Δ_b)^γ (f - f0), and
+d = ∇φ/|∇φ|. Dividing by the size of η_x makes points near the boundary, which speak loudly, comparable with the centre.
+
+With γ = s, our choice, it is a correlation: by Cauchy and Schwarz I ≤ 1, and I(x) = 1 just where the data are those of
+a dipole at x along ∇φ(x). So one small inclusion is seen where it is (on a disk exactly; on the square ∇φ is not
+quite along the dipole, and up to a few hundredths are missing to 1). Other exponents promise nothing: with γ = 0 and
+s = 3/2, the paper's, the index of a single inclusion is largest somewhere near the centre of the body
+(validation/direct_sampling.py).
+
+The products are those of the first `modes` frequencies of the boundary, for the data and for the dipoles. Beyond
+them there is mostly noise in the data, and nothing of a dipole but one next to the boundary.
 """
+
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
@@ -21,47 +32,66 @@ from eitlens.forward.currents import arclength
 from eitlens.memory import cached
 
 Field = Float64[Tensor, "*batch nx ny"]
+MODES = 16
+
+
+class Probe(NamedTuple):
+    """What the data are compared with; depends on the body alone and is computed once.
+
+    Attributes:
+        modes: (2K, N), the orthonormal Fourier modes e_k of the boundary.
+        weights: (2K), κ_k^{2γ}, κ_k the frequency of e_k in arclength.
+        xx, xy, yy: the entries of the field M(x) with |η_x|²_s = dᵀ M(x) d for the dipole η_x along d.
+    """
+
+    modes: Float64[Tensor, "modes boundary"]
+    weights: Float64[Tensor, "modes"]
+    xx: Float64[Tensor, "nx ny"]
+    xy: Float64[Tensor, "nx ny"]
+    yy: Float64[Tensor, "nx ny"]
 
 
 def direct_sampling(
-    domain: Domain, difference: Data, s: float = 1.5, gamma: float = 0.0, modes: int = 60
+    domain: Domain, difference: Data, s: float = 1.0, gamma: float = 1.0, modes: int = MODES
 ) -> Field:
     """The DSM index from (…, L, N) boundary data: an image (…, nx, ny), the mean over the L currents.
 
-    `s` is the Sobolev exponent of the normaliser and `gamma` the power of the boundary Laplacian on the data.
+    `s` is the exponent of the dipoles' size, `gamma` that of the product: equal, they make the index a correlation
+    between 0 and 1. Higher ones are sharper and ask for less noise. Those of the paper are s = 3/2, γ = 0.
     Where f = f0 there is nothing to see and the index is 0.
     """
     data = check_boundary_values(domain, difference, "f - f0")
     if data.ndim < 2 or data.shape[-2] == 0:
         raise InputError(f"f - f0: expected (currents, boundary) values, got shape {tuple(data.shape)}")
-    _, dx, dy = domain.extend_with_gradient(_boundary_power(domain, data, gamma))
-    mxx, mxy, myy = probing_tensor(domain, s, modes, data.device)
-    squared = dx.square() + dy.square()
-    # |∇φ| / |η_x| with |η_x|² = dᵀ M d, d = ∇φ/|∇φ|: both over |∇φ|, so that no direction is needed where ∇φ
-    # = 0.
-    probe = (mxx * dx.square() + 2 * mxy * dx * dy + myy * dy.square()).sqrt()
-    size = domain.boundary_norm(data)[..., None, None]
-    index = torch.where((probe > 0) & (size > 0), squared / (probe * size).clamp(min=1e-300), 0.0)
-    return index.mean(-3)
+    return compare(domain, data, probing(domain, s, gamma, modes, data.device)).mean(-3)
 
 
-def probing_tensor(
-    domain: Domain, s: float = 1.5, modes: int = 60, device: torch.device = CPU
-) -> tuple[Float64[Tensor, "nx ny"], Float64[Tensor, "nx ny"], Float64[Tensor, "nx ny"]]:
-    """The field M(x) with |η_x|²_H^s = dᵀ M(x) d for the dipole η_x along d: its entries xx, xy, yy.
+def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Probe) -> Field:
+    """The index of each of some data by itself."""
+    coefficients = domain.boundary_weight * (data @ probe.modes.mT)
+    _, dx, dy = domain.extend_with_gradient((coefficients * probe.weights) @ probe.modes)
+    size = (probe.weights * coefficients.square()).sum(-1).sqrt()[..., None, None]
+    # |∇φ| / |η_x| with |η_x|² = dᵀ M d, d = ∇φ/|∇φ|: both over |∇φ|, so that no direction is needed where ∇φ = 0.
+    dipole = (probe.xx * dx.square() + 2 * probe.xy * dx * dy + probe.yy * dy.square()).sqrt()
+    seen = (dipole > 0) & (size > 0)
+    index: Field = torch.where(seen, (dx.square() + dy.square()) / torch.where(seen, dipole * size, 1.0), 0.0)
+    return index
 
-    By reciprocity (η_x, e) = d · ∇ψ_e(x), ψ_e the harmonic extension of e, so with the orthonormal Fourier
-    modes e_k of frequency κ_k in arclength, M = Σ_k κ_k^{2s} ∇ψ_k ∇ψ_kᵀ. Mode k reaches a distance of about
-    1/κ_k into the body: `modes` frequencies resolve all points more than 4/κ_modes from the boundary.
-    Sample-independent, computed once.
+
+def probing(
+    domain: Domain, s: float = 1.0, gamma: float = 1.0, modes: int = MODES, device: torch.device = CPU
+) -> Probe:
+    """What `compare` needs for the exponents s and γ and the first `modes` frequencies.
+
+    By reciprocity (η_x, e) = d · ∇ψ_e(x), ψ_e the harmonic extension of e, so M = Σ_k κ_k^{2s} ∇ψ_k ∇ψ_kᵀ. Mode k
+    reaches a distance of about 1/κ_k into the body: `modes` frequencies are all there is of a dipole more than
+    4/κ_modes from the boundary.
     """
-    return _probing_tensor(domain, s, modes, device)
+    return _probe(domain, s, gamma, modes, device)
 
 
 @cached
-def _probing_tensor(
-    domain: Domain, s: float, modes: int, device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
+def _probe(domain: Domain, s: float, gamma: float, modes: int, device: torch.device) -> Probe:
     if not 1 <= modes <= domain.boundary_size // 2 - 1:
         raise InputError(
             f"modes: expected 1 to {domain.boundary_size // 2 - 1} on this boundary, got {modes}"
@@ -75,15 +105,4 @@ def _probing_tensor(
         xx += torch.einsum("k,kij,kij->ij", weight, dx, dx)
         xy += torch.einsum("k,kij,kij->ij", weight, dx, dy)
         yy += torch.einsum("k,kij,kij->ij", weight, dy, dy)
-    return xx, xy, yy
-
-
-def _boundary_power(domain: Domain, data: Data, gamma: float) -> Data:
-    """(-Δ_b)^γ on the closed loop: κ^{2γ} in the Fourier modes of arclength."""
-    if gamma == 0:
-        return data
-    size, spacing = domain.boundary_size, domain.boundary_weight / (2 * torch.pi)
-    kappa = torch.fft.rfftfreq(size, spacing, dtype=torch.float64, device=data.device)
-    factor = torch.where(kappa > 0, kappa ** (2 * gamma), 0.0)
-    smoothed: Data = torch.fft.irfft(torch.fft.rfft(data) * factor, n=size)
-    return smoothed
+    return Probe(currents, kappa ** (2 * gamma), xx, xy, yy)

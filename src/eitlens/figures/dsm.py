@@ -9,16 +9,19 @@ from eitlens.figures.studio import Studio
 from eitlens.figures.style import outline, picture, show_field
 
 CASES = ((1, 0.0), (3, 0.0), (3, 0.2))
+EXPONENTS = ((1.5, 0.0, 60), (1.0, 1.0, 16))
 
 
 def draw(studio: Studio, path: Path) -> str:
-    """The index function of direct sampling, with how well it ranks the nodes."""
+    """The index of direct sampling with the paper's exponents and with equal ones, and how well it ranks the nodes."""
     square = studio.square
     level = phantoms.level_set(square, studio.phantom)
-    with picture(path, 1, len(CASES), 2.5) as axes:
-        for panel, (currents, tau) in zip(axes[0], CASES, strict=True):
-            index = direct_sampling(square, studio.data(tau)[0, :currents])
-            auc = area_under_curve(index, level < 0)
-            show_field(panel, index, f"DSM, L = {currents}, τ = {tau:g}: AUC {auc:.2f}")
-            outline(panel, level)
+    with picture(path, len(EXPONENTS), len(CASES), 2.5) as axes:
+        for row, (s, gamma, modes) in zip(axes, EXPONENTS, strict=True):
+            for panel, (currents, tau) in zip(row, CASES, strict=True):
+                index = direct_sampling(square, studio.data(tau)[0, :currents], s, gamma, modes)
+                auc = area_under_curve(index, level < 0)
+                title = f"s = {s:g}, γ = {gamma:g}, L = {currents}, τ = {tau:g}: AUC {auc:.2f}"
+                show_field(panel, index, title)
+                outline(panel, level)
     return ""

@@ -11,12 +11,13 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from eitlens.evaluate.metrics import hard_dice
-from eitlens.figures.style import outline, picture, show_field
+from eitlens.figures.style import label_sizes, outline, picture, show_field
 from eitlens.phantom import Ellipse
 
 _SHADES = ("tab:red", "tab:blue", "tab:green", "tab:purple", "tab:orange")
 # Factor between the places of two curves along τ.
 _APART = 1.025
+_OTHERS = (("-", "s"), ("--", "^"), (":", "D"), ("-.", "v"))
 
 
 @dataclass(frozen=True)
@@ -67,21 +68,25 @@ def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[Point]]], path
             for place, (name, points) in enumerate(curves.items()):
                 _curve(panel, name, points, place)
             panel.set(title=title, xlabel="noise τ", ylabel="hard Dice", xscale="log", ylim=(0.2, 1.0))
-            ticks = sorted({point.level for points in curves.values() for point in points})
-            panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-            panel.set_xticks([], minor=True)
+            label_sizes(panel, sorted({point.level for points in curves.values() for point in points}))
             panel.legend(fontsize=7, loc="best")
 
 
 def _curve(panel: Axes, name: str, points: Sequence[Point], place: int) -> None:
     """With bars beside those of the other curves; open where it is not to be believed."""
-    limit = name.startswith("limit")
     levels = [point.level * _APART**place for point in points]
     means, errors = [point.mean for point in points], [2 * point.error for point in points]
-    colour, width = ("black", 2.0) if limit else (f"C{place - 1}", 1.3)
-    panel.errorbar(levels, means, errors, label=name, capsize=2, color=colour, linewidth=width, elinewidth=1)
-    faces = [colour if point.reached else "white" for point in points]
-    panel.scatter(levels, means, s=18, c=faces, edgecolors=colour, zorder=3)
+    width, colour, (dashes, marker) = 1.3, "0.4", _OTHERS[place % len(_OTHERS)]
+    if name.startswith("limit"):
+        width, colour, dashes, marker = 2.0, "black", "-", "o"
+    panel.errorbar(levels, means, errors, color=colour, linestyle="", elinewidth=1, capsize=2)
+    panel.plot(levels, means, color=colour, linestyle=dashes, linewidth=width)
+    for level, point in zip(levels, points, strict=True):
+        face = colour if point.reached else "white"
+        panel.plot(level, point.mean, marker, markersize=5, color=colour, markerfacecolor=face, zorder=3)
+    panel.plot(
+        [], [], marker=marker, markersize=5, color=colour, linestyle=dashes, linewidth=width, label=name
+    )
 
 
 def _outlines(panel: Axes, case: Case) -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from eitlens.classical.dsm import probing_tensor
+from eitlens.classical.dsm import compare, probing
 from eitlens.data import Codes, Features
 from eitlens.data.features import zero_padded_gradient
-from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
 from eitlens.models.export import need_packages
 from eitlens.models.flagship import Flagship
+from eitlens.web.drawing import BODY
 
 # Codes of almost clean data depend on the last digits of the constants, which a graph keeps in single precision.
 TOLERANCE = 1e-2
@@ -33,15 +33,11 @@ class _Classical(nn.Module):
 
     def __init__(self, n: int) -> None:
         super().__init__()
-        self.domain = Square(n)
-        self.probe = probing_tensor(self.domain)
+        self.domain = BODY.at(n)
+        self.probe = probing(self.domain)
 
     def forward(self, difference: Tensor) -> tuple[Tensor, Tensor]:
-        phi, dx, dy = self.domain.extend_with_gradient(difference)
-        xx, xy, yy = self.probe
-        probe = (xx * dx * dx + 2 * xy * dx * dy + yy * dy * dy).clamp(min=1e-300).sqrt()
-        size = self.domain.boundary_norm(difference).clamp(min=1e-30)
-        return phi[0], ((dx * dx + dy * dy) / (probe * size[:, None, None]))[0]
+        return self.domain.extend(difference)[0], compare(self.domain, difference, self.probe)[0]
 
 
 class _Network(nn.Module):
