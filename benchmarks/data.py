@@ -1,13 +1,12 @@
-"""How fast data are made: whole sets, the endless stream, the features, and what they cost a training step.
+"""How fast data are made: whole sets, the endless stream, the features.
 
     OMP_NUM_THREADS=2 python benchmarks/data.py --mode sets --samples 320
-    PYTHONPATH=src python3 benchmarks/data.py --device cuda --mode sets stream features step
+    PYTHONPATH=src python3 benchmarks/data.py --device cuda --mode sets stream features
 
 Each figure is printed and appended to `results.jsonl` in the output folder as soon as it is measured. `sets`
 makes part of a preset (all of it on a GPU) and extrapolates to 12,800 samples; `stream` compares block sizes
 and accuracies of the boundary integral solver; `features` times noise, symmetry, extension and scaling of a
-batch, and the extension in float32; `step` trains a network on one fixed batch, then on the stream, and gives
-the difference.
+batch, and the extension in float32. What data cost a training step is measured by `train.py`.
 """
 
 import argparse
@@ -26,26 +25,13 @@ from unittest.mock import patch
 
 import torch
 
-from eitlens.data import (
-    Ahead,
-    DataConfig,
-    Example,
-    Features,
-    Noise,
-    Pipeline,
-    SolverConfig,
-    Stream,
-    StreamConfig,
-    generate,
-    pick_device,
-    preset,
-)
+from eitlens.data import DataConfig, Features, Noise, Pipeline, SolverConfig, generate, pick_device, preset
 from eitlens.data.simulate import Simulator
 from eitlens.domain import Square, cosine, square_extension
 from eitlens.forward import BoundaryIntegralSolver
 from eitlens.phantom import indicator
 
-MODES = ("sets", "stream", "features", "step")
+MODES = ("sets", "stream", "features")
 WHOLE = 12800
 
 
@@ -54,21 +40,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--mode", nargs="+", choices=MODES, default=["sets", "stream", "features"])
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--preset", nargs="+", default=["paper-disjoint", "paper"])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--samples", type=int, help="samples of a set; all on a GPU, 320 on a CPU by default")
     parser.add_argument("--blocks", type=int, nargs="+", default=[256, 512, 1024, 2048])
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--network", default="uit")
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--compile", default="default", help="off, default, …")
     parser.add_argument("--out", type=Path, default=Path("out/data"))
     options = parser.parse_args()
     options.device = pick_device(options.device)
     options.out.mkdir(parents=True, exist_ok=True)
     for mode in options.mode:
-        {"sets": sets, "stream": streams, "features": features, "step": steps}[mode](options)
+        {"sets": sets, "stream": streams, "features": features}[mode](options)
 
 
 def report(options: argparse.Namespace, **figures: Any) -> None:
@@ -227,74 +210,6 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 def fast_stream() -> DataConfig:
     """The disjoint phantoms, to the accuracy a network can see."""
     return replace(preset("paper-disjoint"), solver=SolverConfig("boundary-integral", 1e-5))
-
-
-def steps(options: argparse.Namespace) -> None:
-    """A training step on a fixed batch, and on the stream with everything on."""
-    from eitlens.models import create
-
-    device = options.device
-    network = create(options.network, currents=3).to(device)
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4, fused=device.type == "cuda")
-    model = network if options.compile == "off" else torch.compile(network, mode=options.compile)
-
-    def train(example: Example) -> None:
-        with torch.autocast(device.type, torch.bfloat16):
-            logits = model(example.features)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits.float(), example.target)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
-
-    for block in options.blocks:
-        stream = Stream(StreamConfig(fast_stream(), batch=options.batch, block=block), device)
-        pipeline = Pipeline(Features(), Noise((0.0, 0.2), "range"), augment=True)
-
-        def made(k: int, stream: Stream = stream, pipeline: Pipeline = pipeline) -> Example:
-            batch = stream(k)
-            return pipeline(batch.samples, batch.epoch)
-
-        ready = Ahead(made, device)
-        fixed = made(0)
-        for _ in range(min(10, options.steps)):
-            train(fixed)
-        alone = loop(partial(_again, train, fixed), options)
-        fed = loop(partial(_next, train, ready), options)
-        ready.close()
-        stream.close()
-        report(
-            options,
-            mode="step",
-            network=options.network,
-            block=block,
-            fixed_ms=statistics.mean(alone),
-            stream_ms=statistics.mean(fed),
-            share=statistics.mean(fed) / statistics.mean(alone) - 1,
-            longest_ms=max(fed),
-        )
-
-
-def _again(train: Callable[[Example], None], example: Example, _k: int) -> None:
-    train(example)
-
-
-def _next(train: Callable[[Example], None], ready: Ahead[Example], k: int) -> None:
-    train(ready(k))
-
-
-def loop(step: Callable[[int], None], options: argparse.Namespace) -> list[float]:
-    """Milliseconds of each step, waiting for its end only where the network does: once, at the end."""
-    times = []
-    wait(options.device)
-    start = time.perf_counter()
-    for k in range(options.steps):
-        step(k)
-        now = time.perf_counter()
-        times.append(1e3 * (now - start))
-        start = now
-    wait(options.device)
-    times[-1] += 1e3 * (time.perf_counter() - start)
-    return times
 
 
 if __name__ == "__main__":

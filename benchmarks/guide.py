@@ -130,7 +130,8 @@ def weights(guide: guides.Guide, target: Target, noisy: Tensor, level: float, dr
 def summary(ratio: Tensor, compared: int = 512) -> dict[str, float]:
     """Medians over the measurements."""
     weight = torch.softmax(ratio, -1).nan_to_num()
-    effective = 1 / weight.square().sum(-1).clamp(min=1e-300)
+    squares = weight.square().sum(-1)
+    effective = torch.where(squares > 0, 1 / squares, 0)  # none where no proposal is possible
     few, own = ratio[:, :compared], weight[:, :compared]
     accepted = torch.exp((few[:, None, :] - few[:, :, None]).clamp(max=0)).nan_to_num()
     rate = (own[:, :, None] * accepted).mean(-1).sum(-1) / own.sum(-1).clamp(min=1e-300)

@@ -1,6 +1,6 @@
 """How fast training is, with the library alone.
 
-    PYTHONPATH=src python3 benchmarks/train.py speed --device cuda --network uit --batch 64
+    PYTHONPATH=src python3 benchmarks/train.py --device cuda --network uit --batch 64
 
 Times the training step on one fixed batch, then with samples from memory and from the stream made into
 features as they are in training, and the parts alone; results are printed and appended to speed.jsonl. Real runs
@@ -34,7 +34,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=("speed",))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--network", default="uit")
     parser.add_argument("--currents", type=int, default=3)

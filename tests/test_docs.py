@@ -1,13 +1,19 @@
 """The documentation: up to date, its links lead somewhere, its Python runs, its pictures are small."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+import eitlens as eit
+from eitlens.data import DataConfig, SamplerConfig, SolverConfig, generate
 from eitlens.evaluate.tables.page import Places
 from eitlens.evaluate.tables.quotes import refresh, sources
+from eitlens.imaging import phantoms
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
@@ -22,6 +28,53 @@ def test_the_api_reference_is_up_to_date():
     make_api = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(make_api)
     assert (ROOT / "docs" / "api.md").read_text() == make_api.compose(), "run `python docs/make_api.py`"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)
+
+
+def test_the_python_about_data_sets_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sampler, solver = SamplerConfig(count=1, disjoint=True), SolverConfig("boundary-integral", 1e-4)
+    generate(DataConfig("paper", 32, 64, 2, 2, sampler=sampler, solver=solver), Path("data/paper"))
+    names: dict[str, Any] = {}
+    exec(blocks("data_format.md", "python")[0], names)
+    assert names["train"].mask.shape == (64, 33, 33)
+    assert names["example"].features.shape == (64, 9, 33, 33)
+
+
+def test_the_configuration_of_a_data_set_shows_the_defaults():
+    (text,) = blocks("data_format.md", "json")
+    assert DataConfig.from_dict(json.loads(text)) == DataConfig("mine")
+
+
+def test_the_python_about_training_runs(tmp_path, monkeypatch):
+    """With sixteen samples instead of a minute's."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("training.md", "python")
+    assert "seed=1" in code
+    names: dict[str, Any] = {"difference": torch.zeros(2, 3, 256, dtype=torch.float64)}
+    exec(code.replace("seed=1", "seed=1, samples=16"), names)
+    assert names["logits"].shape == (2, 65, 65)
+
+
+def test_the_python_about_the_posterior_runs():
+    """On a coarse boundary, and for a second instead of ten minutes: it says that this is too short."""
+    square = eit.Square(32)
+    currents = eit.currents.cosine(square, 1)
+    df = eit.BoundaryIntegralSolver(square).difference(eit.Phantom([eit.circle((0.2, 0.1), 0.3)]), currents)
+    names: dict[str, Any] = {"eit": eit, "square": square, "currents": currents, "noisy": df}
+    (code,) = blocks("posterior.md", "python")
+    assert "seconds=600" in code
+    exec(code.replace("seconds=600", "seconds=1"), names)
+    assert names["result"].mean(0).shape == (33, 33)
+    assert not names["result"].diagnostics.converged.any()
+
+
+def test_the_phantom_of_the_page_can_be_simulated():
+    (text,) = blocks("measurements.md", "json")
+    assert len(phantoms.parse(text.encode(), "the page").shapes) == 3
 
 
 def anchors(page: Path) -> set[str]:

@@ -93,10 +93,10 @@ def by_electrodes(imager: Imager, data: Tensor, truth: Tensor, tau: float) -> di
     g = imager.reader.currents.build(square)
     for count in ELECTRODES:
         s = (torch.arange(count, dtype=torch.float64) + 0.5) * (square.perimeter / count)
-        points, currents = (boundary.from_nodes(v, s) for v in (square.boundary().T, g))
+        points, currents = (boundary.from_nodes(v, s, square) for v in (square.boundary().T, g))
         images = []
         for k, one in enumerate(data):
-            values = add_noise(boundary.from_nodes(one, s), tau, SEED + k)
+            values = add_noise(boundary.from_nodes(one, s, square), tau, SEED + k)
             images.append(
                 imager(Measurement(points.T, currents, values, torch.zeros_like(values)), misfit=False).image
             )

@@ -1,5 +1,6 @@
 """The sampler against quadrature and weighted draws."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -10,9 +11,11 @@ from eitlens.classical import posterior
 from eitlens.classical.posterior import Settings
 from eitlens.classical.posterior.diagnostics import functions
 from eitlens.classical.posterior.likelihood import Likelihood
+from eitlens.domain import Disk
 from eitlens.errors import InputError
+from eitlens.forward import BoundaryIntegralSolver, currents
 from eitlens.models.guide import Guide
-from eitlens.phantom import EllipseSampler
+from eitlens.phantom import EllipseSampler, Phantom, circle
 
 
 def test_one_disk_against_quadrature() -> None:
@@ -108,6 +111,10 @@ def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time()
         ({"tau": 0.0}, "noise level"),
         ({"tau": torch.tensor([0.1, 0.2])}, r"one tau for all or 1, one a measurement, got \(2,\)"),
         ({"prior": EllipseSampler(seed=1)}, "disjoint=True"),
+        (
+            {"prior": EllipseSampler(seed=1, count=1, extent=1.0)},
+            "beyond the body: give it a smaller extent than 1",
+        ),
         ({"difference": torch.zeros(2, 64)}, "zero everywhere"),
         ({"difference": torch.ones(3, 64)}, "like the currents"),
         ({"difference": torch.ones(2, 60)}, "corners dropped"),
@@ -117,3 +124,15 @@ def test_what_it_refuses(change: dict[str, object], message: str) -> None:
     given = {"difference": torch.rand(2, 64), "tau": 0.1, "prior": PRIOR} | change
     with pytest.raises(InputError, match=message):
         posterior.sample(given["difference"], SQUARE, CURRENTS, given["tau"], given["prior"])
+
+
+def test_a_prior_that_leaves_the_body() -> None:
+    """On a disk the corners of the box of centres and widths are the first to stick out."""
+    disk = Disk(16, 64)
+    g = currents.trigonometric(disk, 2)
+    data = BoundaryIntegralSolver(disk).difference(Phantom([circle((0.2, 0.1), 0.3)]), g)
+    for extent, refused in ((0.72, True), (0.7, False)):
+        prior = EllipseSampler(seed=1, count=1, extent=extent)
+        few = Settings(islands=2, levels=3, warmup=2, least=1, most=1)
+        with pytest.raises(InputError, match="beyond the body") if refused else nullcontext():
+            posterior.sample(data, disk, g, 0.05, prior, few)

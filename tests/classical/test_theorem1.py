@@ -64,6 +64,14 @@ def test_the_index_lies_between_zero_and_one_and_turns_the_order_round() -> None
     assert area_under_curve(index, TRUTH) == pytest.approx(area_under_curve(-theta, TRUTH), abs=1e-3)
 
 
+def test_without_rho_a_fraction_of_the_body_lies_above_its_value_there() -> None:
+    theta = picard_sum(SQUARE, PAIRS, 40)
+    at_rho = float(index_function(torch.ones(1, 1, dtype=torch.float64), rho=1.0))
+    for fraction in (0.1, 0.3):
+        share = (index_function(theta, fraction=fraction) >= at_rho).double().mean()
+        assert float(share) == pytest.approx(fraction, abs=1e-3)
+
+
 def test_the_index_at_rho() -> None:
     """I = 1 - (2/π) arctan(πε/2) where Θ = ρ, which is 1 - ε + O(ε³)."""
     index = index_function(torch.tensor([[2.0]], dtype=torch.float64), epsilon=0.01, rho=2.0)

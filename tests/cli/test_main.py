@@ -150,6 +150,7 @@ def test_the_table_of_networks_fits_a_terminal(monkeypatch):
         ["evaluate", "nowhere"],
         ["sweep", "nowhere"],
         ["calibrate", "nowhere"],
+        ["calibrate", "flagship"],  # a name would write into the installed package
         ["export", "nowhere", "-o", "x.onnx"],
         ["figures", "nonsense"],
         ["generate", "--preset", "nonsense", "--out", "nowhere"],
@@ -158,6 +159,10 @@ def test_the_table_of_networks_fits_a_terminal(monkeypatch):
         ["benchmark", "table1", "--root", "nowhere"],
         ["serve", "--model", "nonsense"],
         ["demo", "--model", "nonsense"],
+        ["demo", "--n", "32", "--out", "folder"],
+        *(["models", "fno", "--device", device] for device in ("abacus", "cuda:99")),
+        *(["benchmark", "table2", "fno", "--device", device] for device in ("abacus", "cuda:99")),
+        ["benchmark", "table1", "--train", "--device", "abacus"],
     ],
 )
 def test_a_wrong_word_is_one_line_and_status_2(words, tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ def test_from_phantom_to_image(phantom, model, tmp_path):
     words = [word for target in targets for word in ("-o", target)]
     done = run("reconstruct", data, "--model", model, *words)
     assert done.exit_code == 0, done.output
-    assert "noise about" in done.output
+    assert "of the body inside, noise about" in done.output
     assert targets[0].read_bytes().startswith(b"\x89PNG")
     image = np.load(targets[1])["image"]
     told = json.loads(targets[2].read_text())
@@ -70,6 +70,9 @@ def test_through_a_pipe(phantom):
     done = run("reconstruct", "-", "--method", "dsm", "--n", 40, "--json", data=made.stdout_bytes)
     told = json.loads(done.output)
     assert (told["method"], told["n"], told["warnings"]) == ("dsm", 40, [])
+    done = run("reconstruct", "-", "--method", "dsm", "--n", 40, data=made.stdout_bytes)
+    assert done.output.startswith("dsm, ")
+    assert "inside" not in done.output  # the index has no outline
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,14 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path):
     assert [row["tau"] for row in scores] == [0, 0.05, 0.2]
     assert {"mean", "median", "low", "high"} == set(scores[0]["metrics"]["relative_l2"])
 
+    # Told before anything is computed: the picture goes beside the scores, under the same name.
+    done = _run("evaluate", home, "--out", tmp_path / "scores.png", "--device", "cpu")
+    assert "scores.png: scores are written as JSON" in str(done.exception)
+    done = _run("evaluate", home, "--out", tmp_path / "new" / "scores.json", "--device", "cpu", "--limit", 2)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "new" / "scores.json").exists()
+    assert (tmp_path / "new" / "scores.png").exists()
+
     done = _run("sweep", out, "--kind", "noise", "--samples", 2, "--device", "cpu")
     assert done.exit_code == 0, done.output
     assert (out / "sweep.png").stat().st_size > 1000

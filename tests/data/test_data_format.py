@@ -3,10 +3,12 @@
 import json
 import pickle
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from eitlens.data import Dataset
@@ -118,6 +120,24 @@ def test_wrong_shapes_are_refused(tmp_path):
     write_shard(tmp_path / FIRST, Header("digest", 0, 4, 16, {"family": "cosine", "count": 2}, ""), samples)
     with pytest.raises(InputError, match=r"shape \(3, 2, 64\).*expected \(4, 2, 64\)"):
         read_header(tmp_path / FIRST)
+
+
+def test_a_header_that_is_no_number_is_refused(tmp_path):
+    header = replace(HEADER, start="none")  # a file can say anything
+    write_shard(tmp_path / FIRST, header, some_samples()[0])
+    with pytest.raises(InputError, match=f"{FIRST}: not a whole shard.*delete it"):
+        read_header(tmp_path / FIRST)
+
+
+def test_a_shard_without_one_of_its_tensors_is_refused(copied):
+    path = copied / FIRST
+    with safe_open(path, "pt") as file:
+        names = list(file.keys())
+        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in names}
+    del tensors["phantom.ellipse.rank"]
+    save_file(tensors, path, metadata)
+    with pytest.raises(InputError, match=f"{FIRST}: not a whole shard.*'rank'.*delete it"):
+        read_samples(path, 0, 2)
 
 
 class Bomb:

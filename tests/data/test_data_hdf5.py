@@ -127,6 +127,13 @@ def test_no_key(exported, tmp_path):
         import_hdf5(exported, tmp_path / "data", [1])
 
 
+@pytest.mark.parametrize("test", [-1, 13])
+def test_a_test_split_that_cannot_be_is_refused_before_anything_is_written(exported, tmp_path, test):
+    with pytest.raises(InputError, match=f"test={test}: expected fewer than the 13 samples there are"):
+        import_hdf5(exported, tmp_path / "data", [1], test=test)
+    assert not (tmp_path / "data").exists()
+
+
 def test_another_data_set_is_not_overwritten(exported, copied):
     with pytest.raises(InputError, match="already holds a data set"):
         import_hdf5(exported, copied, [1])

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from eitlens.data import (
     symmetries,
 )
 from eitlens.data.features import zero_padded_gradient
+from eitlens.data.inputs import read_inputs
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import harmonic_extension
@@ -209,11 +209,18 @@ def test_fitted_channels_have_unit_size(samples):
 
 
 def test_scaling_travels_as_json(samples):
-    fitted = Features(N, gradient="repo").fitted(samples.difference, 5)
+    fitted = Features(N, gradient="repo").fitted(samples.difference[:5])
     again = Features.from_dict(json.loads(json.dumps(fitted.to_dict())))
     assert again == fitted
     with pytest.raises(InputError, match="features: unknown key 'mean'"):
         Features.from_dict(fitted.to_dict() | {"mean": 0})
+
+
+@pytest.mark.parametrize("scale", [5, "abc", ["a"] * 9])
+def test_a_damaged_file_of_features_is_one_line(tmp_path, scale):
+    (tmp_path / "features.json").write_text(json.dumps({"n": N, "scale": scale}))
+    with pytest.raises(InputError, match=r"features.json: cannot be read \(.*\): copy it again from the run"):
+        read_inputs(tmp_path)
 
 
 def test_no_data_means_no_input():
@@ -267,8 +274,3 @@ def test_targets_are_the_masks(samples):
     assert example.target.shape == (13, 1, 33, 33)
     assert torch.equal(example.target[:, 0] > 0, samples.mask)
     assert example.difference is samples.difference
-
-
-def test_pipelines_compare_and_change(samples):
-    pipeline = Pipeline(Features(N))
-    assert replace(pipeline, seed=1) != pipeline

@@ -83,6 +83,18 @@ def test_theorem_1_in_the_disk():
     assert bool((index[~disk.inside()] == 0).all())
 
 
+@pytest.mark.parametrize("domain", [eit.Square(16), Disk(16, 40)])
+def test_boundary_nodes_are_where_they_are_located_and_another_grid_is_of_the_same_body(domain):
+    torch.testing.assert_close(domain.locate(domain.boundary()), domain.arclength())
+    torch.testing.assert_close(
+        domain.locate(1.01 * domain.boundary()), domain.arclength(), rtol=0, atol=0.011
+    )
+    finer = domain.at(20)
+    assert (finer.shape, finer.name, finer.perimeter) == ((21, 21), domain.name, domain.perimeter)
+    nodes = torch.tensor(domain.corners) / domain.boundary_weight
+    assert nodes.tolist() == ([0, 16, 32, 48] if domain.corners else [])
+
+
 @pytest.mark.parametrize(("count", "expected"), [(32, 8), (30, 4), (31, 2)])
 def test_its_symmetries_are_those_of_its_nodes(count, expected):
     found = symmetries(Disk(16, count), CurrentsConfig("trigonometric", 2))

@@ -67,17 +67,6 @@ def test_weights_add_up_to_the_perimeter_and_integrate_by_the_trapezoid_rule() -
     )
 
 
-def test_the_mass_matrix_is_symmetric_positive_and_exact_for_linear_functions() -> None:
-    square = Square(6)
-    mass = square.boundary_mass()
-    x, y = square.boundary().unbind(-1)
-    torch.testing.assert_close(mass, mass.T, rtol=0, atol=0)
-    torch.testing.assert_close(mass.sum(1), torch.full((24,), square.h, dtype=torch.float64))
-    assert float(torch.linalg.eigvalsh(mass).amin()) > square.h / 4
-    assert float(x @ mass @ x) == pytest.approx(16 / 3)
-    assert float(x @ mass @ y) == pytest.approx(0, abs=1e-14)
-
-
 def test_clearance_is_the_distance_to_the_boundary() -> None:
     points = torch.tensor([[0.0, 0.0], [0.5, -0.9], [1.0, 0.3], [0.2, 1.25]], dtype=torch.float64)
     expected = torch.tensor([1.0, 0.1, 0.0, -0.25], dtype=torch.float64)

@@ -55,6 +55,14 @@ def test_activations_of_the_unet() -> None:
     assert measure("unet", timed=False).activation_mib == pytest.approx(78, rel=0.05)
 
 
+def test_a_network_that_reads_codes_has_costs_too() -> None:
+    cost = measure("flagship", timed=False)
+    assert cost.parameters == 13_543_197
+    # Eight blocks of 633 tokens: maps of the channels (3 + 1 + 2 · 3) w² and the attention's 2 M w, twice each.
+    blocks = 8 * 2 * 633 * (10 * 320**2 + 2 * 633 * 320) / 1e9
+    assert blocks < cost.gflops < 2 * blocks
+
+
 def test_speed_is_measured() -> None:
     cost = measure("uit-small", n=33)
     assert cost.images_per_second is not None

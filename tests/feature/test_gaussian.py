@@ -4,8 +4,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from eitlens.data.inputs import read_inputs
+from eitlens.domain import Square
 from eitlens.errors import InputError
+from eitlens.evaluate.tables.cells import SHIPPED
+from eitlens.feature import gaussian
 from eitlens.feature.gaussian import Code, GaussianPrior
+from eitlens.forward import BoundaryIntegralSolver, add_noise
+from eitlens.forward.currents import cosine
+from eitlens.phantom import EllipseSampler
 
 CURRENTS, NODES, MODES = 2, 120, 8
 
@@ -118,6 +125,39 @@ def test_other_numbers_of_nodes(prior):
     assert fine.mean.shape == (CURRENTS, 240)
     torch.testing.assert_close(fine.modes[..., ::2], prior.modes)
     assert prior.at(NODES) is prior
+
+
+@pytest.mark.parametrize(("tau", "missing"), [(0.05, 0.2), (0.01, 0.6), (0.0, 1.6)])
+def test_how_far_the_shipped_code_is_from_the_exact_solution(tau, missing):
+    """What the module says: steps that stop early leave an error that is small beside that of noisy data alone."""
+    prior = read_inputs(SHIPPED / "flagship").prior
+    square = Square(200)
+    bodies = EllipseSampler(seed=99, disjoint=True).batch(0, 6)
+    data = add_noise(BoundaryIntegralSolver(square).difference(bodies, cosine(square, 3)), tau, 3)
+    code = prior.code(data)
+    found = [converged(prior, one) for one in data]
+    mean, deviation = (torch.stack(parts) for parts in zip(*found, strict=True))
+    error = (code.mean - mean) / deviation
+    assert missing / 2 < float(error.square().mean().sqrt()) < missing
+    assert float((code.mean - mean)[:, :10].square().mean().sqrt()) < 4e-3
+
+
+def converged(prior: GaussianPrior, one: Tensor) -> tuple[Tensor, Tensor]:
+    """The code by the same alternation with dense solves, and the deviations of the posterior."""
+    a, mean = gaussian._with_offsets(prior), prior.mean.flatten()
+    rms = prior.rms[:, None].expand_as(prior.mean).flatten()
+    y, floor, signal, tau = one.flatten() - mean, (prior.floor * rms).square(), rms.square(), 0.05**2
+    measured, eye = torch.ones_like(y)[None], torch.eye(len(a), dtype=torch.float64)
+    for _ in range(3):
+        weight = 1 / (tau * signal + floor)
+        inverse = torch.linalg.inv(eye + (a * weight) @ a.T)
+        z, diagonal = inverse @ (a @ (weight * y)), 1 / (1 + a.square() @ weight)
+        signal = (z @ a + mean).square() + diagonal @ a.square()
+        freedom = (1 - (1 - diagonal).sum() / len(y))[None, None]
+        start = torch.as_tensor(tau, dtype=torch.float64).reshape(1, 1)
+        tau = gaussian._noise((y - z @ a)[None], signal[None], floor, measured, freedom, start)[0, 0]
+    kept = len(prior.modes)
+    return z[:kept], inverse.diag()[:kept].sqrt()
 
 
 def test_the_wrong_shape(prior):

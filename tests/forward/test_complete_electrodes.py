@@ -76,6 +76,14 @@ def test_few_points_are_enough_at_good_contact() -> None:
     assert float((coarse - fine).abs().max() / fine.abs().max()) < 2e-5
 
 
+@pytest.mark.parametrize("impedance", [1e-4, 3e-4, 1e-3])
+def test_the_worst_contact_for_sixteen_points(impedance: float) -> None:
+    for count in (8, 16):
+        electrodes, currents = Electrodes(count, 0.5, impedance), neighbours(count)
+        coarse, fine = (solver(electrodes, m).background(currents) for m in (16, 64))
+        assert 5e-5 < float((coarse - fine).abs().max() / fine.abs().max()) < 5e-4
+
+
 def test_the_voltages_are_reciprocal_and_turn_with_the_body() -> None:
     model, currents = solver(Electrodes(8, 0.5, 0.01), nodes=256), neighbours(8)
     found = model.voltages(OFF_CENTRE, currents)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.domain import Disk, Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward import currents
 
@@ -66,6 +66,15 @@ def test_arclength_modes_are_orthonormal() -> None:
     torch.testing.assert_close(
         SQUARE.boundary_weight * g @ g.T, torch.eye(30, dtype=torch.float64), rtol=0, atol=1e-14
     )
+
+
+@pytest.mark.parametrize("domain", [Square(4), Disk(4, 15)])
+def test_no_more_arclength_modes_than_the_nodes_tell_apart(domain: Domain) -> None:
+    most = 14
+    g = currents.arclength(domain, most)
+    torch.testing.assert_close(domain.boundary_weight * g @ g.T, torch.eye(most, dtype=torch.float64))
+    with pytest.raises(InputError, match=r"boundary nodes tell 14 modes apart, got a count of 15"):
+        currents.arclength(domain, most + 1)
 
 
 def test_a_current_of_ones_own() -> None:

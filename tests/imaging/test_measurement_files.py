@@ -6,17 +6,25 @@ import pickle
 import random
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy.io import savemat
 
+from eitlens.domain import Disk, Square
 from eitlens.errors import InputError
 from eitlens.forward import currents
 from eitlens.imaging import Measurement, files
 from eitlens.imaging.isolation import SafeParser
 from eitlens.imaging.parsing import parse
+
+
+class Pear(Disk):
+    """A body that no file can name."""
+
+    name = "pear"
 
 
 @pytest.fixture
@@ -33,7 +41,8 @@ def same(a: Measurement, b: Measurement) -> bool:
         (getattr(a, name), getattr(b, name))
         for name in ("points", "currents", "voltages", "reference", "mask")
     ]
-    return all(torch.equal(x, y) for x, y in pairs) and a.conductivity == b.conductivity
+    plain = (a.conductivity, a.domain.name) == (b.conductivity, b.domain.name)
+    return all(torch.equal(x, y) for x, y in pairs) and plain
 
 
 def arrays(measurement: Measurement) -> dict[str, np.ndarray]:
@@ -50,7 +59,8 @@ def as_csv(measurement: Measurement) -> bytes:
         ",".join([*(repr(float(v)) for v in row), str(int(m))])
         for row, m in zip(np.stack(columns, 1), table["mask"], strict=True)
     ]
-    return "\n".join(["# conductivity: 1.0", *rows]).encode()
+    told = ["# conductivity: 1.0", *(f"# {key}: {table[key]}" for key in ("domain",) if key in table)]
+    return "\n".join([*told, *rows]).encode()
 
 
 def as_mat(measurement: Measurement) -> bytes:
@@ -64,7 +74,7 @@ def as_h5(measurement: Measurement) -> bytes:
     stream = io.BytesIO()
     with h5py.File(stream, "w") as file:
         for name, value in arrays(measurement).items():
-            file[name] = value
+            file[name] = str(value) if name == "domain" else value
     return stream.getvalue()
 
 
@@ -86,6 +96,23 @@ def test_every_format_is_told_by_its_content_and_read_exactly(measurement, form)
     assert same(parse(form(measurement), "data"), measurement)
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_names_the_body_unless_it_is_the_square(measurement, form):
+    disk = replace(measurement, domain=Disk(64))
+    assert same(parse(form(disk), "data"), disk)
+    assert "domain" not in measurement.to_dict()
+    with pytest.raises(InputError, match="domain: expected one of square, disk, got 'pear'"):
+        parse(form(replace(measurement, domain=Pear(64))), "data")
+
+
+def test_matlab_keeps_a_name_as_the_codes_of_its_letters(measurement):
+    h5py = pytest.importorskip("h5py")
+    stream = io.BytesIO(as_h5(measurement))
+    with h5py.File(stream, "a") as file:
+        file["domain"] = np.array([[ord(letter)] for letter in "disk"], dtype=np.uint16)
+    assert parse(stream.getvalue(), "data").domain.name == "disk"
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 @pytest.mark.parametrize("comma", [".", ","])
 def test_a_spreadsheet_may_write_other_separators_and_decimal_commas(measurement, separator, comma):
@@ -104,10 +131,11 @@ def test_a_cell_that_is_no_number_is_named(measurement):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
-def test_what_is_written_is_read_again(measurement, tmp_path, suffix):
-    path = tmp_path / "new" / f"data{suffix}"
-    files.write(measurement, path)
-    assert same(files.read(path), measurement)
+@pytest.mark.parametrize("domain", [Square(64), Disk(64)])
+def test_what_is_written_is_read_again(measurement, tmp_path, suffix, domain):
+    path, given = tmp_path / "new" / f"data{suffix}", replace(measurement, domain=domain)
+    files.write(given, path)
+    assert same(files.read(path), given)
 
 
 def test_other_suffixes_are_refused(measurement, tmp_path):

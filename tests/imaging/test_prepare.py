@@ -23,8 +23,8 @@ def g(square):
     return currents.cosine(square, 3)
 
 
-def test_plain_differences_pass_unchanged(difference):
-    found = prepare(Measurement.of_difference(difference), COSINES, 3, 64)
+def test_plain_differences_pass_unchanged(square, difference):
+    found = prepare(Measurement.of_difference(difference), COSINES, 3, square)
     assert torch.allclose(found.difference, difference, atol=1e-13)
     assert bool(found.seen.all())
     assert found.mean < 1e-10
@@ -37,7 +37,7 @@ def test_voltages_without_reference_in_a_body_of_any_conductivity(square, phanto
     body = Phantom(phantom.shapes, 25.0, 2.5)
     solver = BoundaryIntegralSolver(square)
     voltage = solver.background(g, 2.5) + solver.difference(body, g) + 0.3
-    found = prepare(Measurement(square.boundary(), g, voltage, conductivity=2.5), COSINES, 3, 64)
+    found = prepare(Measurement(square.boundary(), g, voltage, conductivity=2.5), COSINES, 3, square)
     expected = solver.difference(phantom, g)
     # f0 on 64 and on 400 cells differ by the trapezoid rule's error.
     assert size(found.difference - expected) / size(expected) < 2e-3
@@ -50,7 +50,7 @@ def test_other_currents_that_span_the_cosines(square, phantom, difference, g):
     given = Measurement(
         square.boundary(), mixing @ g, mixing @ difference, torch.zeros(5, 256, dtype=torch.float64)
     )
-    found = prepare(given, COSINES, 3, 64)
+    found = prepare(given, COSINES, 3, square)
     assert size(found.difference - difference) / size(difference) < 1e-5
 
 
@@ -58,11 +58,11 @@ def test_currents_that_do_not_span_them_are_refused_or_left_out(square, differen
     sines = currents.sine(square, 3)
     zero = torch.zeros_like(difference)
     with pytest.raises(InputError, match="the 3 given do not span current 1 of the cosine family"):
-        prepare(Measurement(square.boundary(), sines, zero, zero), COSINES, 3, 64)
+        prepare(Measurement(square.boundary(), sines, zero, zero), COSINES, 3, square)
     two = Measurement(square.boundary(), g[:2], difference[:2], zero[:2])
     with pytest.raises(InputError, match="the 2 given do not span current 3"):
-        prepare(two, COSINES, 3, 64)
-    assert prepare(two, COSINES, 1, 64).difference.shape == (2, 256)
+        prepare(two, COSINES, 3, square)
+    assert prepare(two, COSINES, 1, square).difference.shape == (2, 256)
 
 
 def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
@@ -71,7 +71,7 @@ def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
     voltages = difference.clone()
     voltages[:, ~mask] = torch.nan
     given = Measurement(square.boundary(), g, voltages, torch.zeros_like(difference), mask)
-    found = prepare(given, COSINES, 3, 64)
+    found = prepare(given, COSINES, 3, square)
     assert size(found.difference - difference) / size(difference) < 1e-3
     assert not bool(found.seen[:, ~mask].any())
     assert int(found.seen.sum()) == 3 * 252
@@ -81,11 +81,14 @@ def test_a_mask_for_each_current(square, difference, g):
     mask = torch.ones(3, 256, dtype=torch.bool)
     mask[1, 10] = False
     given = Measurement(square.boundary(), g, difference, torch.zeros_like(difference), mask)
-    assert torch.equal(prepare(given, COSINES, 3, 64).seen, mask)
+    assert torch.equal(prepare(given, COSINES, 3, square).seen, mask)
     few = torch.arange(256) < 2
     with pytest.raises(InputError, match="2 of 256 points are left"):
         prepare(
-            Measurement(square.boundary(), g, difference, torch.zeros_like(difference), few), COSINES, 3, 64
+            Measurement(square.boundary(), g, difference, torch.zeros_like(difference), few),
+            COSINES,
+            3,
+            square,
         )
 
 
@@ -94,8 +97,8 @@ def test_electrodes_anywhere(square, phantom, difference):
     s = (torch.arange(100, dtype=torch.float64) + 0.37) * 0.08
     g = currents.cosine(fine, 3)
     f = BoundaryIntegralSolver(fine).difference(phantom, g)
-    points, there, here = (boundary.from_nodes(v, s) for v in (fine.boundary().T, g, f))
-    found = prepare(Measurement(points.T, there, here, torch.zeros_like(here)), COSINES, 3, 64)
+    points, there, here = (boundary.from_nodes(v, s, fine) for v in (fine.boundary().T, g, f))
+    found = prepare(Measurement(points.T, there, here, torch.zeros_like(here)), COSINES, 3, square)
     # 5e-4 is what 64 cells are off 400 themselves.
     assert size(found.difference - difference) / size(difference) < 1e-3
     assert found.gap == pytest.approx(0.08)

@@ -97,7 +97,7 @@ def test_a_model_on_the_fine_grid_is_near_the_exact_one(square, difference):
 
 def test_two_that_touch_are_found_as_two(square):
     pair = Phantom([Ellipse((-0.2, 0.0), (0.3, 0.12), 0.8), Ellipse((0.2, 0.05), (0.12, 0.35), 0.1)])
-    rows = ellipses.find(blurred(square, pair))
+    rows = ellipses.find(blurred(square, pair), square)
     assert rows is not None
     inside = ellipses.depth(rows, square.nodes().flatten(0, 1)) > 0
     truth = indicator(square, pair).flatten()

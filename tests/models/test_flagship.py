@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from eitlens.models import create, load, names, save
+from eitlens.errors import InputError
+from eitlens.models import create, export_onnx, load, names, save
 from eitlens.models.flagship import Flagship
 from eitlens.models.registry import PRESETS
 
@@ -88,3 +89,8 @@ def test_saved_and_loaded(tmp_path):
     again = load(save(network, tmp_path / "flagship"))
     with torch.no_grad():
         assert torch.equal(again(codes(1)), network(codes(1)))
+
+
+def test_exporting_it_alone_is_refused(tmp_path):
+    with pytest.raises(InputError, match="reads codes: `eitlens export flagship"):
+        export_onnx(small(), tmp_path / "network.onnx")

@@ -87,6 +87,7 @@ def test_a_closed_ring_is_the_same_polygon() -> None:
         ([(0, 0), (1, 1)], "at least 3 vertices"),
         ([(0, 0), (math.nan, 1), (1, 0)], "NaN or infinite"),
         ([(0, 0, 0), (1, 1, 0), (1, 0, 0)], "at least 3 vertices"),
+        ([(0, 0), (1,), (1, 0)], "at least 3 vertices"),
     ],
 )
 def test_what_is_no_simple_polygon_is_refused(vertices: list[tuple[float, ...]], complaint: str) -> None:

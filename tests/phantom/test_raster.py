@@ -74,6 +74,12 @@ def test_area_fractions_converge_with_the_subsamples() -> None:
     assert errors[2] < errors[1] < errors[0]
 
 
+def test_the_total_area_depends_on_the_size_of_the_parts_alone() -> None:
+    phantom = EllipseSampler(seed=4).phantom(0)
+    areas = [float(area_fraction(Square(n), phantom, 480 // n).sum()) * (2 / n) ** 2 for n in (40, 80, 160)]
+    assert areas == pytest.approx([areas[0]] * 3, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     "sampler", [EllipseSampler(seed=0), PolygonSampler(seed=0)], ids=["ellipses", "polygons"]
 )

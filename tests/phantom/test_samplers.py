@@ -1,5 +1,7 @@
 """Random phantoms: sample k of seed s is a pure function of (s, k)."""
 
+import math
+
 import pytest
 import torch
 
@@ -115,6 +117,13 @@ def test_what_cannot_be_disjoint_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         (EllipseSampler, {"short": (0.0, 0.1)}, r"short=\(0.0, 0.1\): expected 0 < low <= high"),
         (EllipseSampler, {"long": (0.4, 0.2)}, r"long=\(0.4, 0.2\): expected 0 < low <= high"),
         (EllipseSampler, {"long": (0.4, 1.2)}, "high < extent=0.95"),
+        (
+            EllipseSampler,
+            {"extent": 1.5},
+            "expected 0 < extent <= 1 and a gap of at least 0, got 1.5 and 0.04",
+        ),
+        (PolygonSampler, {"gap": -0.1}, "a gap of at least 0, got 0.95 and -0.1"),
+        (PolygonSampler, {"gap": math.nan}, "a gap of at least 0, got 0.95 and nan"),
         (PolygonSampler, {"corners": 2}, "corners >= 3, got 4 and 2"),
         (PolygonSampler, {"radius": (-1.0, 0.2)}, "expected 0 < low"),
         (PolygonSampler, {"inside": -1.0}, "inside conductivity must be positive"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
-from eitlens import Square, direct_sampling, indicator
+from eitlens import Disk, Square, currents, direct_sampling, indicator
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.imaging.measurement import Measurement
@@ -73,6 +73,15 @@ def test_a_measurement_file_is_imaged(client, suffix):
     assert answer["classical"]["image"] == drawn["classical"]["image"]
     assert answer["images"][0]["image"] == drawn["images"][0]["image"]
     assert answer["images"][0]["scores"] is None
+
+
+def test_a_measurement_of_a_disk_is_refused_by_a_page_about_the_square(client):
+    disk = Disk(16, 64)
+    made = Measurement.of_difference(0.1 * currents.cosine(disk, 3), domain=disk)
+    content = json.dumps(made.to_dict()).encode()
+    response = client.post("/api/measurement?client=me&models=tiny", content=content, headers=BINARY)
+    assert response.status_code == 422
+    assert "of a disk, and this method knows only the square" in response.json()["reason"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial import legendre
 
+_FINE = 4000
 Array = np.ndarray
 Construction = Literal["taylor", "rank two"]
 
@@ -66,17 +67,16 @@ def error(a: int, count: int, points: int, construction: Construction) -> float:
     return float(np.linalg.norm(output - target) / np.linalg.norm(target))
 
 
-def coefficient(a: int, other: int, points: int = 4000) -> float:
+def coefficient(a: int, other: int) -> float:
     """The size of ∫ sin(a'(x-z)) sin(ax) dx as a function of z."""
-    z = midpoints(points)
-    moments = (
-        np.array([np.sin(other * z) @ np.sin(a * z), np.cos(other * z) @ np.sin(a * z)]) * np.pi / points
-    )
+    z = midpoints(_FINE)
+    moments = np.array([np.sin(other * z) @ np.sin(a * z), np.cos(other * z) @ np.sin(a * z)]) * np.pi / _FINE
     return float(np.linalg.norm(moments))
 
 
-def spectra(a: int, points: int = 512) -> tuple[Array, Array, Array]:
-    """Sine spectra of v, of a convolution of v (periodic: it keeps the frequency), of the attention output."""
+def spectra(a: int) -> tuple[Array, Array, Array]:
+    """Spectra of v, of a convolution of v (periodic: it keeps the frequency), of the attention output."""
+    points = 512
     x = np.arange(points) * 2 * np.pi / points
     v = np.sin(a * x)
     blur = np.exp(-0.5 * (np.minimum(x, 2 * np.pi - x) / 0.3) ** 2)

@@ -1,14 +1,15 @@
 """`eitlens benchmark`: the paper's tables from result files, and the trainings and timings behind them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    import torch
 
     from eitlens.evaluate.tables.cells import Cell
+    from eitlens.train.config import Compile, Precision
     from eitlens.train.table1 import Outcome, Plan
 
 benchmark = typer.Typer(
@@ -16,7 +17,6 @@ benchmark = typer.Typer(
     no_args_is_help=True,
 )
 
-_CURVE = "learning_curve.png"
 Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
 
 
@@ -49,9 +49,11 @@ def table1(
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
     if train:
+        from eitlens.data import pick_device
         from eitlens.train.table1 import Plan
 
-        words = _checked("precision", precision), _checked("compile", compile)
+        pick_device(device)  # one that is not there would fail cell by cell
+        words = cast("Precision", precision), cast("Compile", compile)
         plan = Plan(root / "results", runs, variant, device, batch, *words, keep=keep)
         _train(plan, cells or [], minutes)
     elif cells:
@@ -66,7 +68,7 @@ def table2(
     names: Annotated[list[str] | None, typer.Argument(help="Networks to measure; all by default.")] = None,
     machine: Annotated[str | None, typer.Option(help="What to call this machine in the table.")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Images a forward pass.")] = 1,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[
         bool, typer.Option("--time/--no-time", help="Whether to time, or only to count.")
     ] = True,
@@ -79,17 +81,18 @@ def table2(
     from rich.console import Console
     from rich.progress import track
 
+    from eitlens.data import pick_device
     from eitlens.data.files import write_json
-    from eitlens.evaluate.costs import measure
+    from eitlens.evaluate import measure
     from eitlens.evaluate.tables.table2 import to_json
     from eitlens.models import names as known
 
-    title = machine or _machine(device)
+    place = pick_device(device)
+    title = machine or _machine(place)
     wanted = names or known()
-    costs = [
-        measure(name, batch=batch, device=device, timed=timed)
-        for name in track(wanted, "timing", console=Console())
-    ]
+    console = Console()
+    named = track(wanted, "measuring", console=console, transient=True, disable=not console.is_terminal)
+    costs = [measure(name, batch=batch, device=str(place), timed=timed) for name in named]
     target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     write_json(target, to_json(title, batch, costs))
@@ -99,56 +102,36 @@ def table2(
 def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
     from rich.console import Console
 
-    from eitlens.cli.train import progress_bar
+    from eitlens.cli.show import say
+    from eitlens.cli.train import draw_curve, observer, progress_bar
     from eitlens.evaluate.tables.cells import Cell, wanted
     from eitlens.train.table1 import fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
+    plan.recipe(cells[0])  # checks the options before anything is simulated
     console = Console()
-    console.print(f"{len(missing(plan, cells))} of {len(cells)} cells are missing", highlight=False)
+    say(console, f"{len(missing(plan, cells))} of {len(cells)} cells are missing")
     if not (plan.data_folder / "manifest.json").exists():
-        told = f"first {plan.data.count:,} samples are simulated: {plan.data_folder}"
-        console.print(told, highlight=False, soft_wrap=True)
+        say(console, f"first {plan.data.count:,} samples are simulated: ", plan.data_folder)
     with progress_bar(console) as bar:
 
         def tell(cell: "Cell", outcome: "Outcome", why: str) -> None:
-            bar.console.print(f"{cell}: {outcome} {why}", highlight=False, soft_wrap=True)
+            say(console, f"{cell}: {outcome} {why}")
             if outcome == "finished":
-                _draw(cell.folder(plan.table))
+                draw_curve(cell.folder(plan.table))
 
-        found = fill(plan, cells, minutes or float("inf"), lambda cell: (_observer(bar, plan, cell),), tell)
+        found = fill(
+            plan, cells, minutes or float("inf"), lambda cell: (observer(bar, plan.recipe(cell)),), tell
+        )
     if "failed" in found.values():
         raise typer.Exit(1)
-
-
-def _draw(folder: Path) -> None:
-    """The learning curve of a cell, beside its log."""
-    from eitlens.figures.training import learning_curve
-    from eitlens.train.folder import read_log
-
-    learning_curve(read_log(folder / "log.csv"), folder / _CURVE)
-
-
-def _observer(bar: "Progress", plan: "Plan", cell: "Cell") -> Any:
-    from eitlens.cli.train import observer
-
-    return observer(bar, plan.recipe(cell))
-
-
-def _checked(name: str, value: str) -> Any:
-    """A word that the configuration of a training will check, typed as it wants it."""
-    from typing import get_args
-
-    from eitlens.data.config import choose
-    from eitlens.train.config import Compile, Precision
-
-    choose(name, value, get_args({"precision": Precision, "compile": Compile}[name]))
-    return value
 
 
 def _write(root: Path) -> None:
     from rich.console import Console
 
+    from eitlens.cli.show import say
+    from eitlens.cli.train import CURVE, draw_curve
     from eitlens.errors import InputError
     from eitlens.evaluate.tables.cards import refreshed, scored
     from eitlens.evaluate.tables.page import Places, compose
@@ -159,20 +142,20 @@ def _write(root: Path) -> None:
         raise InputError(f"{places.results}: no such folder: give the repository with --root")
     # A training that was killed after its last step has not drawn its own.
     for file in places.results.glob("**/log.csv"):
-        if not (file.parent / _CURVE).exists():
-            _draw(file.parent)
+        if not (file.parent / CURVE).exists():
+            draw_curve(file.parent)
     places.page.parent.mkdir(parents=True, exist_ok=True)
     places.page.write_text(compose(places))
     for page in places.quoting:
         page.write_text(refresh(page.read_text(), places))
     for card in scored(places.shipped):
         card.write_text(refreshed(card))
-    Console().print(f"tables: [bold]{places.page}[/bold]", highlight=False, soft_wrap=True)
+    say(Console(), "tables: ", places.page)
 
 
-def _machine(device: str) -> str:
+def _machine(device: "torch.device") -> str:
     import torch
 
-    if device.startswith("cuda"):
+    if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{torch.get_num_threads()} CPU cores"

@@ -19,7 +19,7 @@ def check(
 
     from rich.console import Console
 
-    from eitlens.cli.generate import progress_bar
+    from eitlens.cli.show import progress_bar, say
     from eitlens.data import check as validate
 
     console = Console(quiet=as_json)
@@ -28,9 +28,8 @@ def check(
         found = validate(folder, lambda done, total: bar.update(task, completed=done, total=total))
     if as_json:
         typer.echo(json.dumps(asdict(found)))
-    console.print(
+    say(
+        console,
         f"{folder}: sound. {found.samples} samples of {found.currents} currents at {found.n} cells a side, "
         f"{found.shards} shards, {found.bytes / 1e6:.1f} MB, inclusions cover {found.area:.1%}",
-        highlight=False,
-        soft_wrap=True,
     )

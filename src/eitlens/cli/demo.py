@@ -20,11 +20,15 @@ def demo(
     """
     from rich.console import Console
 
+    from eitlens.cli.show import say
+    from eitlens.errors import InputError
     from eitlens.figures.demo import demo_figure
 
+    if not out.suffix:
+        raise InputError(f"{out}: give the picture a name that ends in .png, .pdf or .svg")
     console = Console()
     with console.status("simulating the body and its boundary data …"):
         summary = demo_figure(out, seed=seed, n=n, model=model)
     for line in summary:
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"picture: [bold]{out}[/bold]", highlight=False, soft_wrap=True)
+        say(console, line)
+    say(console, "picture: ", out)

@@ -26,7 +26,9 @@ def evaluate(
     currents: Annotated[int, typer.Option(min=0, help="Give it the first so many currents; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only the first so many test samples.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Where to write the JSON; in the run by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .json file for the scores; in the run by default.")
+    ] = None,
 ) -> None:
     """Measure a trained network on the test split: a table, and evaluation.json.
 
@@ -36,7 +38,7 @@ def evaluate(
 
     from rich.console import Console
 
-    from eitlens.cli.generate import progress_bar
+    from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
     from eitlens.data.files import write_json
     from eitlens.evaluate.score import score
@@ -46,6 +48,7 @@ def evaluate(
     place, console = pick_device(device), Console()
     trained = Trained.load(run, weights, place)
     trained = trained.reading(currents) if currents else trained
+    target = run / "evaluation.json" if out is None else _target(out)
     supply = _supply(run, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
@@ -56,10 +59,9 @@ def evaluate(
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
             scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
     _print(console, str(run), scores)
-    target = out or run / "evaluation.json"
     write_json(target, _record(run, weights, data, scores))
     reliability_curve(scores, target.with_suffix(".png"))
-    console.print(f"scores: [bold]{target}[/bold]", highlight=False, soft_wrap=True)
+    say(console, "scores: ", target)
 
 
 def sweep(
@@ -78,7 +80,7 @@ def sweep(
 
     from rich.console import Console
 
-    from eitlens.cli.generate import progress_bar
+    from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
     from eitlens.data.config import choose
     from eitlens.data.files import write_json
@@ -103,14 +105,25 @@ def sweep(
         bar.update(task, completed=samples * total)
     for point in points:
         found = point.score.metrics
-        console.print(
+        say(
+            console,
             f"{point.kind} {point.value}: Dice {found['soft_dice'].mean:.3f}, "
             f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
-            highlight=False,
         )
     write_json(run / "sweep.json", [point.to_dict() for point in points])
     sweep_figure(points, run / "sweep.png", run.resolve().name)
-    console.print(f"picture: [bold]{run / 'sweep.png'}[/bold]", highlight=False, soft_wrap=True)
+    say(console, "picture: ", run / "sweep.png")
+
+
+def _target(out: Path) -> Path:
+    """Where scores go, looked at before they are computed; their picture goes beside them."""
+    from eitlens.data.files import make_folder
+    from eitlens.errors import InputError
+
+    if out.suffix != ".json":
+        raise InputError(f"{out}: scores are written as JSON: give a name that ends in .json")
+    make_folder(out.parent)
+    return out
 
 
 def _advance(bar: "Progress", task: "TaskID", done: int) -> None:

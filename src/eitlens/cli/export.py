@@ -44,25 +44,25 @@ def export(
 def _network(network: str, out: Path) -> None:
     from rich.console import Console
 
+    from eitlens.cli.show import say
     from eitlens.web.export import export_network
 
     console = Console()
     with console.status("exporting and comparing with PyTorch …"):
         graph = export_network(network, out)
-    console.print(f"{out}: within {graph.error:.1e} of PyTorch", highlight=False)
+    say(console, f"{out}: within {graph.error:.1e} of PyTorch")
 
 
 def _page(folder: Path, models: tuple[str, ...], runtime: Path | None) -> None:
     from rich.console import Console
 
+    from eitlens.cli.show import say
     from eitlens.web.export import export_page
     from eitlens.web.gallery import Gallery
 
     console = Console()
     with console.status("loading the networks …") as status:
         for done in export_page(folder, Gallery.open(models), runtime):
-            console.print(f"written: {done}", highlight=False)
+            say(console, f"written: {done}")
             status.update("exporting …")
-    console.print(
-        f"the page: {folder}; try it with: python -m http.server --directory {folder}", highlight=False
-    )
+    say(console, f"the page: {folder}; try it with: python -m http.server --directory {folder}")

@@ -1,13 +1,9 @@
 """`eitlens figures`: every figure of the paper, and ours, as PDF and PNG."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
 
 
 def figures(
@@ -26,6 +22,7 @@ def figures(
     import torch
     from rich.console import Console
 
+    from eitlens.cli.show import progress_bar, say
     from eitlens.figures.registry import FIGURES, figure
     from eitlens.figures.studio import Studio
 
@@ -38,25 +35,14 @@ def figures(
     console = Console()
     if not (root / "results").is_dir():
         told = f"{root / 'results'} is not there: panels of Table 1 stay empty; --root gives the repository"
-        console.print(told, highlight=False, soft_wrap=True)
-    with _bar(console) as bar:
-        task = bar.add_task("figures", total=len(wanted), told="")
-        studio = Studio(root / "results", samples=samples, tell=lambda text: bar.update(task, told=text))
+        say(console, told)
+    with progress_bar(console) as bar:
+        task = bar.add_task("", total=len(wanted))
+        studio = Studio(
+            root / "results", samples=samples, tell=lambda text: bar.update(task, description=text)
+        )
         for name, draw in wanted.items():
-            bar.update(task, told=name)
+            bar.update(task, description=name)
             note = draw(studio, out / name)
-            console.print(f"{out / name}.pdf, .png {note and '· ' + note}", highlight=False, soft_wrap=True)
+            say(console, f"{out / name}.pdf, .png{note and ' · ' + note}")
             bar.advance(task)
-
-
-def _bar(console: "Console") -> "Progress":
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[told]}"),
-        console=console,
-    )

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from eitlens.data import DataConfig
 
 
@@ -27,58 +25,32 @@ def generate(
     """
     from rich.console import Console
 
+    from eitlens.cli.show import progress_bar, say
     from eitlens.data import Part
     from eitlens.data import generate as make
 
-    recipe = _recipe(preset, config)
+    chosen = recipe(preset, config)
     part = Part.of_process() if shard is None else Part.parse(shard)
     # Under torchrun one bar is enough; errors of the others still show.
     console = Console(quiet=shard is None and part.index > 0)
     with progress_bar(console) as bar:
-        task = bar.add_task(f"{recipe.name}", total=None)
-        report = make(
-            recipe,
-            out,
-            part,
-            device,
-            workers,
-            lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        task = bar.add_task(chosen.name, total=None)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        report = make(chosen, out, part, device, workers, told)
     for name in report.replaced:
-        console.print(f"{out / name} was damaged and has been made again", highlight=False)
-    console.print(f"{report.made} samples made, {report.kept} were there", highlight=False)
-    whole = f"data set: [bold]{out}[/bold]"
-    waiting = "this part is done; the manifest is written when all parts are"
-    console.print(whole if report.complete else waiting, highlight=False)
+        say(console, f"{out / name} was damaged and has been made again")
+    say(console, f"{report.made} samples made, {report.kept} were there")
+    if report.complete:
+        say(console, "data set: ", out)
+    else:
+        say(console, "this part is done; the manifest is written when all parts are")
 
 
-def progress_bar(console: object) -> "Progress":
-    """Samples done, rate and time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Samples a second."""
-
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")
-
-    assert isinstance(console, Console)
-    # The speed is a mean over two minutes: shards found on disk would look like lightning otherwise.
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeLeft(),
-        console=console,
-        speed_estimate_period=120,
-    )
-
-
-def _recipe(preset: str, config: Path | None) -> "DataConfig":
+def recipe(preset: str, config: Path | None) -> "DataConfig":
+    """From a JSON file, or a preset where none is given."""
     import json
 
     from eitlens.data import DataConfig

@@ -25,7 +25,7 @@ def models(
     ] = None,
     n: Annotated[int, typer.Option(help="Nodes a side of the grid.", min=32)] = 201,
     batch: Annotated[int, typer.Option(help="Images a forward pass, for the timing.", min=1)] = 1,
-    device: Annotated[str, typer.Option(help="Where to time: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[bool, typer.Option("--time/--no-time", help="Whether to time the forward pass.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -36,15 +36,17 @@ def models(
     from rich.console import Console
     from rich.progress import track
 
+    from eitlens.data import pick_device
     from eitlens.evaluate import measure
     from eitlens.models import names as known
 
+    place = str(pick_device(device))
     # Standard output may be a pipe.
     console = Console(stderr=True)
     named = track(
         names or known(), "measuring", console=console, transient=True, disable=not console.is_terminal
     )
-    measured = [measure(name, n, batch, device, timed) for name in named]
+    measured = [measure(name, n, batch, place, timed) for name in named]
     if json:
         _print_json(measured)
     else:

@@ -117,20 +117,20 @@ def _write(found: "Reconstruction", target: Path) -> None:
 def _tell(found: "Reconstruction", targets: list[Path]) -> None:
     from rich.console import Console
 
+    from eitlens.cli.show import say
+
     console = Console()
-    facts = [
-        f"{found.method} {found.model}".strip(),
-        f"{float(found.inside.double().mean()):.1%} of the body inside",
-    ]
+    facts = [f"{found.method} {found.model}".strip()]
+    # An index that is no probability has no outline: what is above its half says nothing.
+    facts += [] if found.area is None else [f"{found.area:.1%} of the body inside"]
     facts += [] if found.noise is None else [f"noise about {found.noise:.1%}"]
     facts += [] if found.misfit is None else [f"misfit {found.misfit:.1%}"]
-    console.print(", ".join([*facts, f"{found.seconds:.2f} s"]), highlight=False, soft_wrap=True)
+    say(console, ", ".join([*facts, f"{found.seconds:.2f} s"]))
     change = found.refinement
     if change is not None:
         line = f"misfit {change.misfit_before:.1%} to {change.misfit_after:.1%} in {change.steps} steps"
-        told = f"refined: {line}, {change.reason}" if change.steps else f"not refined, {change.reason}"
-        console.print(told, highlight=False, soft_wrap=True)
+        say(console, f"refined: {line}, {change.reason}" if change.steps else f"not refined, {change.reason}")
     for flag in found.warnings:
-        console.print(f"warning: {flag.text}", style="yellow", highlight=False, soft_wrap=True, markup=False)
+        say(console, f"warning: {flag.text}", style="yellow")
     for target in targets:
-        console.print(f"image: [bold]{target}[/bold]", highlight=False, soft_wrap=True)
+        say(console, "image: ", target)

@@ -14,7 +14,9 @@ def serve(
         str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
-    device: Annotated[str, typer.Option(help="Where the networks compute: cpu, cuda or auto.")] = "cpu",
+    device: Annotated[
+        str, typer.Option(help="Where the networks compute: auto, cpu, cuda or cuda:k.")
+    ] = "cpu",
     name: Annotated[
         list[str] | None,
         typer.Option(help="Host name it is reached by, when it is not this machine's; * for any."),

@@ -36,6 +36,7 @@ def simulate(
     """
     from rich.console import Console
 
+    from eitlens.cli.show import say
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
 
@@ -48,8 +49,7 @@ def simulate(
         return
     files.write(measurement, out)
     count = len(measurement.points)
-    line = f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: [bold]{out}[/bold]"
-    Console().print(line, highlight=False, soft_wrap=True)
+    say(Console(), f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: ", out)
 
 
 def _chosen(path: Path | None, seed: int | None) -> "Phantom":

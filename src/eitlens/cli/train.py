@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from eitlens.train import TrainConfig
 
+CURVE = "learning_curve.png"
+
 
 def train(
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
@@ -41,8 +43,8 @@ def train(
     """
     from rich.console import Console
 
+    from eitlens.cli.show import say
     from eitlens.train import train as fit
-    from eitlens.train.folder import RunFolder, read_log
     from eitlens.train.loggers import create_logger
 
     changes = _changes(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
@@ -54,13 +56,13 @@ def train(
             observers.append(observer(bar, recipe))
             result = fit(recipe, out, device, stop_after or float("inf"), tuple(observers))
     except KeyboardInterrupt:
-        console.print(f"interrupted; the same command goes on from the last checkpoint: {out}")
+        say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
         raise typer.Exit(130) from None
     if _rank() > 0:
         return
-    _draw(read_log(RunFolder(out).log), out / "learning_curve.png")
+    draw_curve(out)
     if result is None:
-        console.print(f"stopped; the same command goes on: [bold]{out}[/bold]", highlight=False)
+        say(console, "stopped; the same command goes on: ", out)
     elif test:
         from eitlens.cli.evaluate import evaluate
 
@@ -68,7 +70,7 @@ def train(
     if export is not None:
         _export(out, export)
     if result is not None:
-        console.print(f"run: [bold]{out}[/bold]", highlight=False)
+        say(console, "run: ", out)
 
 
 def _changes(
@@ -83,14 +85,14 @@ def _changes(
     """The options given, as settings by their full names."""
     from eitlens.data import preset
 
-    changes: dict[str, Any] = {"network.preset": network, "data.currents": currents, "batch": batch}
+    named = {"network.preset": network, "data.currents": currents, "batch": batch}
+    changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     if data is not None:
-        changes |= {"data.folder": str(data), "data.stream": {}}
+        changes |= {"data.folder": str(data), "data.stream": None}
     if stream is not None:
         changes |= {"data.folder": "", "data.stream": preset(stream).to_dict()}
     if tau:
         changes |= {"noise.levels": tau, "noise.draw": "set"}
-    changes = {key: value for key, value in changes.items() if value is not None}
     names = ("epochs", "samples", "minutes")
     if any(value is not None for value in length):
         changes |= {name: value or 0 for name, value in zip(names, length, strict=True)}
@@ -108,8 +110,7 @@ def _recipe(preset: str, config: Path | None, changes: dict[str, Any], settings:
         for parent in parents:
             inner = place.get(parent)
             place[parent] = place = inner if isinstance(inner, dict) else {}
-        # An empty object stands for nothing: options cannot say null.
-        place[last] = None if value == {} else value
+        place[last] = value
     return TrainConfig.from_dict(values)
 
 
@@ -130,30 +131,31 @@ def progress_bar(console: "Console") -> "Progress":
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:.1f} %"),
         TextColumn("{task.fields[told]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=_rank() > 0,
+        disable=_rank() > 0 or not console.is_terminal,
     )
 
 
 def observer(bar: "Progress", recipe: "TrainConfig") -> Any:
     """Moves the bar with each row, and leaves a line for each validation."""
+    from eitlens.cli.show import say
+
     task = bar.add_task(recipe.network.preset, total=1.0, told="")
 
     def observe(row: dict[str, float]) -> None:
         told = f"loss {row['loss']:.4f}, {row['images_per_second']:.0f} images/s"
         bar.update(task, completed=row["progress"], told=told)
         if "soft_dice" in row:
-            bar.console.print(
+            say(
+                bar.console,
                 f"step {row['step']}, {row['seconds'] / 60:.1f} min: {told}; validation: CE "
                 f"{row['cross_entropy']:.4f}, paper L2 {row['paper_l2']:.4f}, Dice {row['soft_dice']:.4f}",
-                highlight=False,
-                soft_wrap=True,
             )
 
     return observe
@@ -165,11 +167,14 @@ def _rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
-def _draw(rows: list[dict[str, str]], path: Path) -> None:
+def draw_curve(folder: Path) -> None:
+    """The learning curve of a run or a cell, beside its log."""
     from eitlens.figures.training import learning_curve
+    from eitlens.train.folder import RunFolder, read_log
 
+    rows = read_log(RunFolder(folder).log)
     if rows:
-        learning_curve(rows, path)
+        learning_curve(rows, folder / CURVE)
 
 
 def _export(run: Path, target: Path) -> None:

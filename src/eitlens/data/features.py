@@ -92,13 +92,12 @@ class Features:
             channels / torch.tensor(self.scale, dtype=channels.dtype, device=channels.device)[:, None, None]
         )
 
-    def fitted(self, difference: Data, samples: int = 512) -> "Features":
-        """The same, scaled by each channel's root mean square over the first samples of training data."""
-        part = difference[:samples]
+    def fitted(self, difference: Data) -> "Features":
+        """The same, scaled by each channel's root mean square over some training data."""
         total = sum(
-            self.fields(rows).square().mean((-2, -1)).sum(0) for rows in torch.split(part, _FIT_BATCH)
+            self.fields(rows).square().mean((-2, -1)).sum(0) for rows in torch.split(difference, _FIT_BATCH)
         )
-        rms = (torch.as_tensor(total) / len(part)).sqrt()
+        rms = (torch.as_tensor(total) / len(difference)).sqrt()
         if not bool((rms > 0).all()):
             raise InputError(
                 "features: a channel of the training data is zero throughout: is there an inclusion in it?"

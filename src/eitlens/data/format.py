@@ -77,8 +77,8 @@ def read_header(path: Path) -> Header:
         header = _header(path, file.metadata())
         shape = tuple(file.get_slice("difference").get_shape())
         mask = tuple(file.get_slice("mask").get_shape())
-    count = header.stop - header.start
-    expected = (count, header.currents["count"], 4 * header.n), (count, packed_size(header.n + 1))
+        count = header.stop - header.start
+        expected = (count, header.currents["count"], 4 * header.n), (count, packed_size(header.n + 1))
     if (shape, mask) != expected:
         raise InputError(
             f"{path}: tensors of shape {shape} and {mask}, expected {expected[0]} and {expected[1]}: {_AGAIN}"
@@ -105,6 +105,7 @@ def read_samples(path: Path, start: int, stop: int) -> Samples:
     with _reading(path), safe_open(path, "pt") as file:
         names = list(file.keys())
         tensors: dict[str, Tensor] = {name: file.get_slice(name)[rows] for name in names}
+        made_of = phantoms.from_tensors(tensors)
     difference = tensors["difference"]
     bad = int((~torch.isfinite(difference)).any((1, 2)).sum())
     if bad:
@@ -112,7 +113,7 @@ def read_samples(path: Path, start: int, stop: int) -> Samples:
             f"{path}: {bad} of {len(difference)} samples hold NaN or infinite boundary data: {_AGAIN}"
         )
     index = torch.arange(start, stop)
-    return Samples(index, difference, tensors["mask"], header.n + 1, phantoms.from_tensors(tensors))
+    return Samples(index, difference, tensors["mask"], header.n + 1, made_of)
 
 
 def _header(path: Path, metadata: dict[str, str] | None) -> Header:

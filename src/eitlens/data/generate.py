@@ -93,7 +93,7 @@ def generate(
     _refuse_other(config, folder)
     sweep(folder)
     mine = [k for k in range(len(config.shards)) if k % part.count == part.index]
-    state = {k: _state(folder / shard_name(k), _header(config, k, where)) for k in mine}
+    state = {k: _state(folder / shard_name(k), config.digest) for k in mine}
     job = _Job(config, folder, where, progress, _samples(config, mine))
     job.advance(_samples(config, [k for k in mine if state[k] == "whole"]))
     missing = [k for k in mine if state[k] != "whole"]
@@ -154,7 +154,7 @@ def _header(config: DataConfig, k: int, device: torch.device) -> Header:
     return Header(config.digest, start, stop, config.n, asdict(config.currents), made_with(device))
 
 
-def _state(path: Path, expected: Header) -> str:
+def _state(path: Path, digest: str) -> str:
     """`missing`, `damaged` or `whole`; a shard of another configuration is an error, never overwritten."""
     if not path.exists():
         return "missing"
@@ -162,7 +162,7 @@ def _state(path: Path, expected: Header) -> str:
         header = verify(path)
     except InputError:
         return "damaged"
-    _check_same(path, header, expected.config)
+    _check_same(path, header, digest)
     return "whole"
 
 

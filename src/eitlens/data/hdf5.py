@@ -100,6 +100,9 @@ def import_hdf5(
         raise InputError(f"{folder} already holds a data set: import into an empty folder")
     h5py, currents = _h5py(), CurrentsConfig() if currents is None else currents
     pairs = [(_find(source, PHI, part), _find(source, TARGET, part)) for part in parts]
+    count = sum(_count(h5py, phi) for phi, _ in pairs)
+    if not 0 <= test < count:
+        raise InputError(f"test={test}: expected fewer than the {count} samples there are")
     make_folder(folder)
     digest = hashlib.sha256(repr((currents, pairs)).encode()).hexdigest()
     headers: dict[str, Header] = {}
@@ -112,7 +115,7 @@ def import_hdf5(
         write_shard(folder / name, headers[name], samples)
         residual = max(residual, error)
         correlation += _correlation(currents.build(Square(n)), samples.difference).sum(0)
-    report = ImportReport(start, residual, tuple((correlation / max(1, start)).tolist()))
+    report = ImportReport(start, residual, tuple((correlation / start).tolist()))
     files = [path.name for pair in pairs for path in pair]
     _write_manifest(folder, headers, currents, n, test, {"files": files} | asdict(report))
     return report
@@ -151,8 +154,6 @@ def _write_manifest(
     note: dict[str, Any],
 ) -> None:
     count = note["samples"]
-    if not 0 <= test < count:
-        raise InputError(f"test={test}: expected fewer than the {count} samples there are")
     train = int(0.8 * (count - test))
     splits: dict[Split, tuple[int, int]] = {
         "train": (0, train),
@@ -162,6 +163,11 @@ def _write_manifest(
     shards = list_shards(folder, headers)
     manifest = Manifest("imported", n, currents, splits, {"imported": note}, (made_with(CPU),), shards)
     write_manifest(folder, manifest)
+
+
+def _count(h5py: Any, path: Path) -> int:
+    with _opened(h5py, path) as file:
+        return len(file[next(iter(file))])
 
 
 def _blocks(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> Iterator[_Block]:

@@ -44,7 +44,7 @@ def read_inputs(folder: Path) -> Features | Codes:
         raise InputError(
             f"{path}: no such file: it is written beside the weights by `eitlens train`"
         ) from None
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         if isinstance(error, InputError):
             raise InputError(f"{path}: {error}") from None
         raise InputError(f"{path}: cannot be read ({error}): copy it again from the run") from None

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.phantom import PhantomBatch
+from eitlens.phantom import PhantomBatch, Shape
 from eitlens.phantom.batch import ShapeGroup
 from eitlens.phantom.kinds import KINDS
 
@@ -17,13 +17,7 @@ def to_tensors(batch: PhantomBatch) -> dict[str, Tensor]:
     """`phantom.outside` and, for each kind of shape, `phantom.<kind>.{parameters, present, rank, inside}`."""
     tensors = {_OUTSIDE: batch.outside}
     for group in batch.groups:
-        parts = {
-            "parameters": group.parameters,
-            "present": group.present,
-            "rank": group.rank,
-            "inside": group.inside,
-        }
-        tensors |= {f"phantom.{group.kind.__name__.lower()}.{name}": part for name, part in parts.items()}
+        tensors |= {_prefix(group.kind) + name: part for name, part in group.tensors.items()}
     return tensors
 
 
@@ -33,10 +27,10 @@ def from_tensors(tensors: Mapping[str, Tensor]) -> PhantomBatch | None:
         return None
     groups = []
     for kind in KINDS:
-        prefix = f"phantom.{kind.__name__.lower()}."
-        if f"{prefix}parameters" in tensors:
-            names = ("parameters", "present", "rank", "inside")
-            groups.append(ShapeGroup(kind, *(tensors[prefix + name] for name in names)))
+        prefix = _prefix(kind)
+        parts = {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+        if parts:
+            groups.append(ShapeGroup(kind, **parts))
     return PhantomBatch(tuple(groups), tensors[_OUTSIDE])
 
 
@@ -47,12 +41,13 @@ def join(batches: Sequence[PhantomBatch]) -> PhantomBatch:
         raise InputError(f"phantoms of different make cannot be joined: {kinds[0]} and others")
     groups = [
         ShapeGroup(
-            parts[0].kind,
-            torch.cat([p.parameters for p in parts]),
-            torch.cat([p.present for p in parts]),
-            torch.cat([p.rank for p in parts]),
-            torch.cat([p.inside for p in parts]),
+            first.kind,
+            **{name: torch.cat([g.tensors[name] for g in (first, *others)]) for name in first.tensors},
         )
-        for parts in zip(*(batch.groups for batch in batches), strict=True)
+        for first, *others in zip(*(batch.groups for batch in batches), strict=True)
     ]
     return PhantomBatch(tuple(groups), torch.cat([batch.outside for batch in batches]))
+
+
+def _prefix(kind: type[Shape]) -> str:
+    return f"phantom.{kind.__name__.lower()}."

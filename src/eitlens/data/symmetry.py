@@ -1,9 +1,8 @@
 """The symmetries of the body as augmentation, where the currents allow it.
 
-Let s be one of the eight rotations and reflections of a square grid,
-and map the body to itself. If u solves the problem for (σ, g) then u ∘
-s⁻¹ solves it for (σ ∘ s⁻¹, g ∘ s⁻¹). If the currents are closed under s, G ∘ s⁻¹ = A G with an L × L matrix
-A, the data of the moved phantom for the *same* currents are
+Let s, one of the eight rotations and reflections of a square grid, map the body to itself. If u solves the
+problem for (σ, g) then u ∘ s⁻¹ solves it for (σ ∘ s⁻¹, g ∘ s⁻¹). If the currents are closed under s, G ∘ s⁻¹ = A G
+with an L × L matrix A, the data of the moved phantom for the *same* currents are
 
     (f - f0)' = A⁻¹ ((f - f0) ∘ s⁻¹),
 

@@ -4,7 +4,7 @@ Everything above `domain/` sees the body through this class alone. A new body is
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Complex128, Float64
@@ -38,6 +38,13 @@ class Domain(ABC):
     values, and a current g is the set of point sources of strength `boundary_weight * g[k]` at the nodes.
     """
 
+    name: ClassVar[str]
+    """What the body is called, in files and messages, whatever its grid."""
+
+    @abstractmethod
+    def at(self, n: int) -> "Domain":
+        """The same body on a grid of n cells a side."""
+
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
@@ -66,6 +73,10 @@ class Domain(ABC):
         """Distance to the boundary, positive inside and negative outside."""
 
     @abstractmethod
+    def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
+        """Arclength, in [0, perimeter), of the boundary point next to each of some points near the boundary."""
+
+    @abstractmethod
     def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
         """The Riemann map onto the unit disk, differentiable in the points."""
 
@@ -80,6 +91,11 @@ class Domain(ABC):
     @abstractmethod
     def background(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:
         """The same φ at the boundary nodes: f0 = Λ g of the empty body of conductivity 1, for g = values."""
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Arclengths of the corners: right angles, boundary nodes, the first of them node 0; none if it is smooth."""
+        return ()
 
     def describe_boundary(self) -> str:
         """How many boundary values there are, in words, for error messages."""
@@ -102,11 +118,6 @@ class Domain(ABC):
         """Polar angle θ of each boundary node about the origin, in (-π, π]."""
         x, y = self.boundary(device).unbind(-1)
         return torch.atan2(y, x)
-
-    def boundary_mass(self, device: torch.device = CPU) -> Float64[Tensor, "boundary boundary"]:
-        """Mass matrix of the continuous, piecewise linear functions on the loop: (h/6)(1, 4, 1)."""
-        eye = torch.eye(self.boundary_size, dtype=torch.float64, device=device)
-        return self.boundary_weight / 6 * (4 * eye + eye.roll(1, 0) + eye.roll(-1, 0))
 
     def boundary_norm(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch"]:
         """The L² norm of a boundary function by the trapezoid rule."""

@@ -1,6 +1,7 @@
 """The unit disk, where everything is a Fourier series."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Complex128, Float64
@@ -26,11 +27,16 @@ class Disk(Domain):
 
     n: int
     boundary_nodes: int = 256
+    name: ClassVar[str] = "disk"
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.boundary_nodes < 3:
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"
             raise InputError(f"Disk needs at least 2 cells a side and 3 boundary nodes, got {given}")
+
+    def at(self, n: int) -> "Disk":
+        """The disk on a grid of n cells a side, with the same boundary nodes."""
+        return Disk(n, self.boundary_nodes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,6 +66,12 @@ class Disk(Domain):
         """Distance to the boundary, positive inside and negative outside."""
         distance: Tensor = torch.linalg.vector_norm(points, dim=-1)
         return 1.0 - distance
+
+    def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
+        """The polar angle."""
+        x, y = points.unbind(-1)
+        turn = torch.atan2(y, x) % self.perimeter
+        return torch.where(turn < self.perimeter, turn, 0.0)  # the remainder of -1e-17 is rounded up to 2π
 
     def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
         """The identity."""

@@ -1,6 +1,7 @@
 """The square (-1, 1)²: the body of the paper."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float64, Int64
@@ -24,10 +25,15 @@ class Square(Domain):
     """
 
     n: int
+    name: ClassVar[str] = "square"
 
     def __post_init__(self) -> None:
         if self.n < 2:
             raise InputError(f"Square needs at least 2 cells a side, got {self.n}")
+
+    def at(self, n: int) -> "Square":
+        """The square with n cells a side."""
+        return Square(n)
 
     @property
     def h(self) -> float:
@@ -48,6 +54,11 @@ class Square(Domain):
     def perimeter(self) -> float:
         """Length of the boundary."""
         return 8.0
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Arclengths of the corners."""
+        return 0.0, 2.0, 4.0, 6.0
 
     def describe_boundary(self) -> str:
         """How many boundary values there are."""
@@ -82,6 +93,12 @@ class Square(Domain):
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Distance to the boundary, positive inside (outside: minus that to the nearest side's line)."""
         return 1.0 - points.abs().amax(-1)
+
+    def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
+        """Arclength along the side next to each point."""
+        x, y = points.clamp(-1, 1).unbind(-1)
+        upright, level = torch.where(x > 0, 3 + y, 7 - y), torch.where(y > 0, 5 - x, 1 + x)
+        return torch.where(x.abs() >= y.abs(), upright, level) % self.perimeter
 
     def conformal_map(self, points: Float64[Tensor, "*points 2"]) -> ConformalMap:
         """The Riemann map onto the unit disk."""

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Published
+from eitlens.models.base import Network, Published
 from eitlens.models.fourier import Analysis, Synthesis
 from eitlens.models.registry import create, preset
 
@@ -53,7 +53,10 @@ class Cost:
 
 
 def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed: bool = True) -> Cost:
-    """The cost of the named preset on n × n grids; `batch` and `device` are for the timing."""
+    """The cost of the named preset on n × n grids; `batch` and `device` are for the timing.
+
+    A network that reads codes is measured on its own grid, whatever n.
+    """
     chosen = preset(name)
     with FakeTensorMode():
         network = create(name)
@@ -76,7 +79,7 @@ def operations(network: Network, n: int) -> tuple[int, int]:
     network.eval()
     counter = FlopCounterMode(display=False, custom_mapping=_SOFTMAX_ON_CPU)
     with torch.no_grad(), counter:
-        network(_features(network, 1, n))
+        network(network.random_input(1, n))
     counts = counter.get_flop_counts()
     transforms = {
         name for name, module in network.named_modules() if isinstance(module, Analysis | Synthesis)
@@ -96,7 +99,7 @@ def activation_bytes(network: Network, n: int) -> int:
 
     network.train()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        logits = network(_features(network, 1, n))
+        logits = network(network.random_input(1, n))
         total = sum(size for storage, size in kept.items() if storage not in own)
     del logits  # held until here: a storage freed early would lend its address to another
     return total
@@ -105,7 +108,7 @@ def activation_bytes(network: Network, n: int) -> int:
 def speed(network: Network, n: int, batch: int, device: str) -> float:
     """Images a second, the median over forward passes of `batch` images after a warm-up."""
     network = network.to(device).eval()
-    features = _features(network, batch, n).to(device)
+    features = network.random_input(batch, n).to(device)
 
     def run() -> None:
         network(features)
@@ -125,10 +128,6 @@ def _times(run: Callable[[], None]) -> list[float]:
         run()
         times.append(time.perf_counter() - start)
     return times
-
-
-def _features(network: Network, batch: int, n: int) -> Tensor:
-    return torch.randn(batch, CHANNELS_PER_CURRENT * network.config.currents, n, n)
 
 
 def _storage(tensor: Tensor) -> int:

@@ -29,11 +29,11 @@ DECIBELS = (20, 30, 40, 50, 60)
 
 @dataclass(frozen=True)
 class Case:
-    """One point of a sweep: a value on its axis, the recipe of its samples, and its noise."""
+    """One point of a sweep: a value on its axis, the recipe of its samples, and its noise where that is the point."""
 
     value: float | str
     recipe: DataConfig
-    tau: float = 0.0
+    tau: float | None = None
     corrupt: Corrupt | None = None
 
 
@@ -114,7 +114,7 @@ def sweep(
         for case in SWEEPS[kind](replace(recipe, currents=trained.features.currents)):
             if progress is not None:
                 progress(kind, case.value)
-            level = tau if kind not in ("noise", "white-noise") else case.tau
+            level = tau if case.tau is None else case.tau
             points.append(Point(kind, case.value, _score(trained, case, samples, level)))
     return points
 

@@ -23,8 +23,7 @@ BATCH = 64
 class Trained:
     """Boundary differences (B, L, 4n) ↦ logits (B, n+1, n+1), at the n of its features.
 
-    A network that reads codes takes any number of the currents up to that of its features: `reading` says how
-    many it is to be given.
+    Some networks take any number of the currents from `fewest` up: `reading` says how many it is to be given.
     """
 
     network: Network
@@ -73,13 +72,14 @@ class Trained:
         """The same, given the first `count` currents."""
         most = self.features.currents.count
         if not self.fewest <= count <= most:
-            raise InputError(f"this network reads {self.fewest} to {most} currents, not {count}")
+            wanted = str(most) if self.fewest == most else f"{self.fewest} to {most}"
+            raise InputError(f"this network reads {wanted} currents, not {count}")
         return replace(self, count=count)
 
     @torch.no_grad()
-    def __call__(self, difference: Data, batch: int = BATCH) -> Float[Tensor, "samples nx ny"]:
+    def __call__(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
         """The logits, in float32 throughout, so that a score does not depend on where it was computed."""
-        rows = torch.split(difference.to(self.device), batch)
+        rows = torch.split(difference.to(self.device), BATCH)
         return torch.cat([self.read(self.features(part)) for part in rows])
 
     @torch.no_grad()

@@ -17,8 +17,10 @@ currents, any nodes and any noise.
 Systems are solved by conjugate gradients, scaled by the diagonal D = (1 + diag A W Aᵀ)⁻¹: products with one
 shared matrix, on a GPU for thousands of samples at once. s² is that D. It is the variance where A W Aᵀ is diagonal
 and less than it elsewhere, several times so where few nodes near a zero of d carry most of the weight: a hint for a
-network, no error bar. Three rounds of alternation and a hundred steps leave an error small beside the uncertainty;
-clean data are coded to about 10⁻³ of a deviation of z.
+network, no error bar. Three rounds of alternation and a hundred steps do not reach the exact solution. Measured with
+256 modes of three currents, what is missing is, in deviations of the posterior, 0.15 in the mean square at τ = 0.05,
+0.5 at τ = 0.01 and 1 for clean data, of which the ten leading modes are right to 10⁻³ of a deviation of z and the
+faint ones are not. Networks have learned to read the code as it is: more steps would make another one.
 
 For currents closed under reflections of the body the a_k are even or odd under each, so that a reflected
 body has the same code up to signs (`parity`).

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from eitlens.evaluate.score import Score
 from eitlens.evaluate.sweep import Point
-from eitlens.figures.style import picture
+from eitlens.figures.style import label_sizes, picture
 
 TITLES = {
     "resolution": "cells a side",
@@ -19,20 +19,24 @@ TITLES = {
     "white-noise": "white noise: signal-to-noise ratio, dB",
 }
 LINES = (("soft_dice", "Dice", "0.0"), ("relative_l2", "relative L² error", "0.55"))
-_SHADES = ("0.0", "0.35", "0.6", "0.75")
+_SHADES = ("0.0", "0.25", "0.45", "0.6", "0.75")
 
 
 def reliability_curve(scores: Mapping[float, Score], path: Path) -> None:
     """Fraction of nodes truly inside against the probability given, for each noise level."""
     with picture(path, 1, 1, size=3.4) as axes:
-        panel = axes[0, 0]
-        panel.plot([0, 1], [0, 1], color="0.8", linewidth=0.8)
-        for shade, (tau, score) in zip(_SHADES * len(scores), scores.items(), strict=False):
-            curve = score.reliability
-            label = f"τ = {tau:g}, error {score.calibration.mean:.3f}"
-            panel.plot(curve["predicted"], curve["observed"], ".-", color=shade, label=label)
-        panel.set(xlabel="probability of the image", ylabel="fraction inside", xlim=(0, 1), ylim=(0, 1))
-        panel.legend()
+        found = {tau: (one.reliability, one.calibration.mean) for tau, one in scores.items()}
+        lines = {tau: (curve["predicted"], curve["observed"], error) for tau, (curve, error) in found.items()}
+        reliability_panel(axes[0, 0], lines)
+
+
+def reliability_panel(panel: Axes, lines: Mapping[float, tuple[Any, Any, float]]) -> None:
+    """The same in one panel, by τ: mean probabilities, fractions inside, and the calibration error."""
+    panel.plot([0, 1], [0, 1], color="0.8", linewidth=0.8)
+    for shade, (tau, (predicted, observed, error)) in zip(_SHADES * len(lines), lines.items(), strict=False):
+        panel.plot(predicted, observed, ".-", color=shade, label=f"τ = {tau:g}, error {error:.4f}")
+    panel.set(xlabel="probability of the image", ylabel="fraction inside", xlim=(0, 1), ylim=(0, 1))
+    panel.legend(fontsize=7)
 
 
 def sweep_figure(points: Sequence[Point], path: Path, name: str) -> None:
@@ -60,8 +64,7 @@ def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:
     panel.set(xlabel=TITLES[kind], ylim=(0, max(1.0, panel.get_ylim()[1])))
     if kind == "contrast":
         panel.set_xscale("log")
-        panel.set_xticks(x, [f"{value:g}" for value in x])
-        panel.minorticks_off()
+        label_sizes(panel, x)
     if kind == "shapes":
         panel.set_xticks(range(len(x)), [value.replace(", ", ",\n") for value in x], fontsize=6)
         panel.margins(x=0.15)

@@ -86,9 +86,9 @@ def _grid(field: Float[Tensor, "nx ny"]) -> list[np.ndarray]:
     return [np.linspace(-1, 1, size) for size in field.shape]
 
 
-def label_sizes(axes: Axes, sizes: Sequence[int]) -> None:
+def label_sizes(axes: Axes, sizes: Sequence[float]) -> None:
     """Ticks of a logarithmic axis at the sizes that were computed, and nowhere else."""
-    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.set_xticks([], minor=True)
 
 

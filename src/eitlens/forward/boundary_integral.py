@@ -32,7 +32,7 @@ class BoundaryIntegralSolver(Solver):
 
     with ∫ψ = 0 on each outline, and by conformal invariance everything happens on the image curves Z = ζ(Γ)
     in the disk. The trapezoid rule in the curve parameter converges exponentially: 60 nodes an ellipse give
-    about ten digits, fewer when outlines come close to each other or to the boundary. Each phantom gets as
+    about nine digits, fewer when outlines come close to each other or to the boundary. Each phantom gets as
     many nodes an outline as `tolerance` needs, or `nodes` if given. Any contrast will do, that of a perfect
     conductor or insulator as well as 1.
 

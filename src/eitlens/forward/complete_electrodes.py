@@ -74,7 +74,7 @@ class CompleteElectrodeSolver:
     U is a symmetric function of I.
 
     Measured with 16 points on each of 8 to 32 electrodes that cover half the circle, relative to the largest
-    voltage: an error of 1e-5 at z = 1e-6, 3e-4 at worst (z between 1e-4 and 1e-3, where the density has a layer of
+    voltage: an error of 1e-5 at z = 1e-6, 5e-4 at worst (z between 1e-4 and 1e-3, where the density has a layer of
     about that width at the edges), 6e-6 at z = 0.1; it falls like the fourth power of the points
     that resolve the layer.
 

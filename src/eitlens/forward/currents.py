@@ -31,6 +31,11 @@ def trigonometric(domain: Domain, count: int) -> Currents:
 def arclength(domain: Domain, count: int) -> Currents:
     """The modes cos κ₁s, sin κ₁s, cos κ₂s, …, κ_k = 2πk/P in arclength s, orthonormal in L²(∂Ω)."""
     half = (_positive(count) + 1) // 2
+    most = (domain.boundary_size - 1) // 2
+    if half > most:
+        raise InputError(
+            f"{domain.boundary_size} boundary nodes tell {2 * most} modes apart, got a count of {count}"
+        )
     phase = (2 * torch.pi / domain.perimeter) * _frequencies(half) * domain.arclength()
     modes = torch.stack([torch.cos(phase), torch.sin(phase)], 1).flatten(0, 1)[:count]
     return math.sqrt(2 / domain.perimeter) * modes

@@ -66,8 +66,21 @@ def needed_nodes(domain: Domain, batch: PhantomBatch, tolerance: float) -> Int64
     if len(unclear):
         reach[unclear] = _reach(domain, batch[unclear], _FINE)
     _check_reach(batch, reach)
-    count = math.log(1 / tolerance) / reach.amin(-1)
+    return node_count(reach.amin(-1), tolerance)
+
+
+def node_count(reach: Float64[Tensor, "batch"], tolerance: float) -> Int64[Tensor, "batch"]:
+    """The multiple of 16, at least 32, with exp(-count · reach) below the tolerance."""
+    count = math.log(1 / tolerance) / reach
     return (_STEP * torch.ceil(count / _STEP)).to(torch.int64).clamp(min=2 * _STEP)
+
+
+def own_reach(
+    domain: Domain, curve: Curve, speed: Float64[Tensor, "batch slots nodes"]
+) -> Float64[Tensor, "batch slots"]:
+    """The smallest distance / |z'| from each outline to the boundary and to its own focus."""
+    wall = (0.85 * domain.clearance(curve.point) / speed).amin(-1)
+    return torch.minimum(wall, 2 * speed.amin(-1) / speed.amax(-1))
 
 
 def smooth_curves(
@@ -94,9 +107,7 @@ def _reach(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "
 def _reach_of_part(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "batch slots"]:
     curve, present, _ = smooth_curves(batch, count)
     speed = curve.first.square().sum(-1).sqrt()
-    wall = (0.85 * domain.clearance(curve.point) / speed).amin(-1)
-    focus = 2 * speed.amin(-1) / speed.amax(-1)
-    reach = torch.minimum(torch.minimum(wall, focus), _reach_to_others(curve, speed, present))
+    reach = torch.minimum(own_reach(domain, curve, speed), _reach_to_others(curve, speed, present))
     return torch.where(present, reach, torch.inf)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Domain, Square
+from eitlens.domain import Domain
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.forward.base import Data
 from eitlens.phantom import Phantom, indicator
@@ -49,7 +49,7 @@ class Reader(Protocol):
         """Where it computes."""
 
     def logits(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
-        """Logits (B, n+1, n+1) of differences (B, L, 4n), fewest <= L <= currents.count."""
+        """Logits (B, n+1, n+1) of differences (B, L, N), fewest <= L <= currents.count."""
 
     def noise_level(self, difference: Data) -> Float[Tensor, "samples"] | None:
         """Its own estimate of τ for each sample, or None where it has none."""
@@ -89,6 +89,7 @@ class Reconstruction:
         image: (n+1, n+1), indexed [i, j] with x = -1 + i h, y = -1 + j h. Of a network: the calibrated probability
             that the node lies inside. Of direct sampling: its index, scaled to a largest value of 1.
         uncertainty: √(p (1 - p)), the standard deviation of "inside or not"; None where p is no probability.
+        domain: the body, with the grid of the image; outside it the image is 0.
         noise: estimated noise level τ of the data; None where there are too few points to tell.
         misfit: |F(image) - data| / |data|, F the forward solver; None when it was not asked for.
         warnings: what is doubtful.
@@ -99,6 +100,7 @@ class Reconstruction:
 
     image: Image = field(repr=False)
     uncertainty: Image | None = field(repr=False)
+    domain: Domain
     noise: float | None
     misfit: float | None
     warnings: tuple[Flag, ...]
@@ -112,9 +114,14 @@ class Reconstruction:
         """The nodes taken to be inside: image > ½."""
         return self.image > 0.5
 
+    @property
+    def area(self) -> float | None:
+        """The share of the body's nodes that are taken to be inside; None where the image is no probability."""
+        return None if self.uncertainty is None else float(self.inside[self.domain.inside()].double().mean())
+
     def dice(self, phantom: Phantom) -> float:
         """How well it shows a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
-        truth = indicator(Square(self.image.shape[0] - 1), phantom).double()
+        truth = indicator(self.domain, phantom).double()
         return float(hard_dice((self.image - 0.5)[None], truth[None]))
 
     def summary(self) -> dict[str, Any]:
@@ -123,8 +130,9 @@ class Reconstruction:
         return {
             "method": self.method,
             "model": self.model,
+            "domain": self.domain.name,
             "n": self.image.shape[0] - 1,
-            "area": float(self.inside.double().mean()),
+            "area": self.area,
             "noise": self.noise,
             "misfit": self.misfit,
             "uncertainty": None if self.uncertainty is None else float(self.uncertainty.mean()),

@@ -1,13 +1,15 @@
-"""Functions on the boundary of the square, from the points where they were measured to the nodes of a grid.
+"""Functions on the boundary of a body, from the points where they were measured to the nodes of a grid.
 
 Let v = f - f0. No current flows through the boundary for v, so it continues evenly across a side, and near a corner
 v = a + b Re z² + O(|z|⁴), z from the corner along one of its sides: along both sides v has slope zero at the corner,
 and the second derivatives there are opposite. The interpolant is therefore the cubic spline in arclength that has two
 continuous derivatives between corners, slope zero at corners, and, at a corner that was not measured, opposite second
-derivatives. It reproduces the data at the points and is of fourth order in the distance between them.
+derivatives. It reproduces the data at the points and is of fourth order in the distance between them. A boundary
+without corners has the periodic spline.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -17,28 +19,26 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.errors import InputError
+from eitlens.imaging.bodies import BODIES
 
-SIDE, PERIMETER = 2.0, 8.0
 OFF, TOGETHER = 1e-2, 1e-6
 Array = np.ndarray
 
 
-def arclength(points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "points"]:
-    """Arclength in [0, 8) of points on the boundary, counter-clockwise from (-1, -1); moved there by up to 0.01."""
-    away = (points.abs().amax(1) - 1).abs()
+def arclength(points: Float64[Tensor, "points 2"], domain: Domain) -> Float64[Tensor, "points"]:
+    """Arclength in [0, perimeter) of points on the boundary, moved there by up to 0.01."""
+    away = domain.clearance(points).abs()
     if bool((away > OFF).any()):
         k = int(away.argmax())
         x, y = points[k].tolist()
         raise InputError(
-            f"points: point {k} at ({x:g}, {y:g}) is {float(away[k]):.3g} off the boundary of (-1, 1)²: "
-            "scale the coordinates so that the body fills it"
+            f"points: point {k} at ({x:g}, {y:g}) is {float(away[k]):.3g} off the boundary of the {domain.name}: "
+            f"{_advice(points)}"
         )
-    x, y = points.clamp(-1, 1).unbind(1)
-    sideways = x.abs() >= y.abs()
-    s = torch.where(sideways, torch.where(x > 0, 3 + y, 7 - y), torch.where(y > 0, 5 - x, 1 + x)) % PERIMETER
-    gap = torch.diff(torch.sort(s).values, append=s.min()[None] + PERIMETER)
+    s = domain.locate(points)
+    gap = torch.diff(torch.sort(s).values, append=s.min()[None] + domain.perimeter)
     if bool((gap < TOGETHER).any()):
         k = int(torch.argsort(s)[int(gap.argmin())])
         raise InputError(
@@ -47,53 +47,67 @@ def arclength(points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "points"]:
     return s
 
 
-def largest_gap(s: Float64[Tensor, "points"]) -> float:
+def _advice(points: Float64[Tensor, "points 2"]) -> str:
+    for name, body in BODIES.items():
+        if bool((body.clearance(points).abs() <= OFF).all()):
+            return f"they are on that of the {name}: say so with the domain of the measurement"
+    return "scale the coordinates so that the body fills (-1, 1)²"
+
+
+def largest_gap(s: Float64[Tensor, "points"], domain: Domain) -> float:
     """The longest piece of boundary without a point."""
     ordered = torch.sort(s).values
-    return float(torch.diff(ordered, append=ordered[:1] + PERIMETER).max())
+    return float(torch.diff(ordered, append=ordered[:1] + domain.perimeter).max())
 
 
-def near(s: Float64[Tensor, "points"], square: Square) -> Bool[Tensor, "boundary"]:
-    """The nodes of the square that are next to a point: one a point, or its noise would count twice."""
-    seen = torch.zeros(square.boundary_size, dtype=torch.bool)
-    seen[torch.floor(s / square.boundary_weight + 0.5).long() % square.boundary_size] = True
+def near(s: Float64[Tensor, "points"], domain: Domain) -> Bool[Tensor, "boundary"]:
+    """The boundary nodes that are next to a point: one a point, or its noise would count twice."""
+    seen = torch.zeros(domain.boundary_size, dtype=torch.bool)
+    seen[torch.floor(s / domain.boundary_weight + 0.5).long() % domain.boundary_size] = True
     return seen
 
 
+def sides(domain: Domain) -> list[tuple[float, float]]:
+    """The smooth pieces of the boundary, from corner to corner; without corners the whole of it."""
+    return list(pairwise([0.0, *domain.corners[1:], domain.perimeter]))
+
+
 def from_nodes(
-    values: Float64[Tensor, "rows boundary"], s: Float64[Tensor, "points"]
+    values: Float64[Tensor, "rows boundary"], s: Float64[Tensor, "points"], domain: Domain
 ) -> Float64[Tensor, "rows points"]:
-    """Values at arclengths s of functions given at the 4n nodes of a square: a cubic spline on each side."""
-    n = values.shape[1] // 4
+    """Values at arclengths s of functions given at the boundary nodes: a cubic spline on each side."""
     loop = torch.cat([values, values[:, :1]], 1).numpy()
-    side = (s / SIDE).long().clamp(max=3)
     found = torch.empty(len(values), len(s), dtype=torch.float64)
-    line = np.linspace(0, SIDE, n + 1)
-    for k in range(4):
-        here = side == k
-        spline = CubicSpline(line, loop[:, k * n : (k + 1) * n + 1], axis=1)
-        found[:, here] = torch.from_numpy(spline((s[here] - SIDE * k).numpy()))
+    side = torch.bucketize(s, torch.tensor(domain.corners[1:], dtype=torch.float64), right=True)
+    for k, (start, stop) in enumerate(sides(domain)):
+        first, last = (round(end / domain.boundary_weight) for end in (start, stop))
+        line, here = np.linspace(0, stop - start, last - first + 1), side == k
+        spline = CubicSpline(
+            line, loop[:, first : last + 1], 1, "not-a-knot" if domain.corners else "periodic"
+        )
+        found[:, here] = torch.from_numpy(spline((s[here] - start).numpy()))
     return found
 
 
 def to_nodes(
-    values: Float64[Tensor, "rows points"], s: Float64[Tensor, "points"], square: Square
+    values: Float64[Tensor, "rows points"], s: Float64[Tensor, "points"], domain: Domain
 ) -> Float64[Tensor, "rows boundary"]:
-    """The spline through values of f - f0 at arclengths s, at the nodes of the square."""
+    """The spline through values of f - f0 at arclengths s, at the boundary nodes."""
     order = torch.argsort(s)
-    spline = _fit(s[order].numpy(), values[:, order].numpy())
-    return torch.from_numpy(spline(square.arclength().numpy()))
+    spline = _fit(s[order].numpy(), values[:, order].numpy(), domain)
+    return torch.from_numpy(spline(domain.arclength().numpy()))
 
 
 @dataclass(frozen=True)
 class _Spline:
-    """Cubics between knots 0 = x_0 < … < x_K = 8, by values and slopes at the knots, (rows, knots)."""
+    """Cubics between knots x_0 < … < x_K, once around the boundary, by values and slopes there, (rows, knots)."""
 
     knots: Array
     values: Array
     slopes: Array
 
     def __call__(self, s: Array) -> Array:
+        s = np.where(s < self.knots[0], s + (self.knots[-1] - self.knots[0]), s)
         k = np.clip(np.searchsorted(self.knots, s, side="right") - 1, 0, len(self.knots) - 2)
         h = self.knots[k + 1] - self.knots[k]
         t = (s - self.knots[k]) / h
@@ -103,32 +117,40 @@ class _Spline:
         return result
 
 
-def _fit(s: Array, values: Array) -> _Spline:
+def _fit(s: Array, values: Array, domain: Domain) -> _Spline:
     """Solve for the slopes at the points and the values at corners that were not measured.
 
     With Δ = (v_+ - v) / h², the second derivatives at the ends of an interval are 6Δ - (4p + 2q)/h and
     -6Δ + (2p + 4q)/h: one linear equation for each point between corners and each corner not measured.
     """
-    at_corner = np.abs((s + 1) % SIDE - 1) < TOGETHER
-    snapped = np.where(at_corner, np.round(s / SIDE) * SIDE % PERIMETER, s)
-    missing = np.setdiff1d(np.arange(4) * SIDE, snapped)
+    at_corner, snapped = _snapped(s, domain)
+    missing = np.setdiff1d(domain.corners, snapped)
     knots = np.concatenate([snapped, missing])
     order = np.argsort(knots)
     knots, is_corner = knots[order], np.concatenate([at_corner, np.ones(len(missing), bool)])[order]
     known = np.concatenate([np.ones(len(s), bool), np.zeros(len(missing), bool)])[order]
     data = np.concatenate([values, np.zeros((len(values), len(missing)))], 1)[:, order]
-    unknown = _solve(knots, is_corner, known, data)
+    around = np.append(knots, knots[0] + domain.perimeter)
+    unknown = _solve(np.diff(around), is_corner, known, data)
     full = np.where(known, data, unknown), np.where(is_corner, 0.0, np.where(known, unknown, 0.0))
     closed = [np.concatenate([part, part[:, :1]], 1) for part in full]
-    return _Spline(np.append(knots, PERIMETER), closed[0], closed[1])
+    return _Spline(around, closed[0], closed[1])
 
 
-def _solve(knots: Array, is_corner: Array, known: Array, data: Array) -> Array:
+def _snapped(s: Array, domain: Domain) -> tuple[Array, Array]:
+    """Which points are at a corner, and the points with these exactly there."""
+    at_corner, snapped = np.zeros(len(s), bool), s
+    for end in (*domain.corners, domain.perimeter) if domain.corners else ():
+        close = np.abs(s - end) < TOGETHER
+        at_corner, snapped = at_corner | close, np.where(close, end % domain.perimeter, snapped)
+    return at_corner, snapped
+
+
+def _solve(h: Array, is_corner: Array, known: Array, data: Array) -> Array:
     """The one unknown of each knot: its slope, at a corner its value; at a measured corner nothing (zero)."""
-    count = len(knots)
+    count = len(h)
     here, after = np.arange(count), np.roll(np.arange(count), -1)
     before = np.roll(here, 1)
-    h = np.diff(knots, append=PERIMETER)
     sign = np.where(is_corner, -1.0, 1.0)  # v''(+) = sign · v''(-)
     matrix, right = _Entries(count), np.zeros((count, len(data)))
     # value[k] enters the equation of `row` with `weight`: as data where known, as an unknown elsewhere.

@@ -37,7 +37,7 @@ def write(measurement: Measurement, path: Path) -> None:
     if path.suffix == ".json":
         content = text.write(measurement.to_dict())
     elif path.suffix == ".npz":
-        values = {name: getattr(measurement, name) for name in measurement.to_dict()}
+        values = measurement.to_arrays()
         content = npz.write({k: v.numpy() if isinstance(v, Tensor) else v for k, v in values.items()})
     else:
         raise InputError(

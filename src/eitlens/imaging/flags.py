@@ -25,8 +25,8 @@ def input_flags(prepared: Prepared, noise: float | None, calibration: Calibratio
     if prepared.gap > WIDEST_GAP:
         yield Flag(
             "gap",
-            f"a piece of length {prepared.gap:.2g} of the boundary (of {prepared.domain.perimeter:g}) has no voltage: "
-            "there the data are interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
+            f"a piece of length {prepared.gap:.2g} of the boundary (of {prepared.domain.perimeter:.3g}) has no "
+            "voltage: there the data are interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
         )
     if prepared.residual > LARGEST_RESIDUAL:
         yield Flag(

@@ -77,15 +77,16 @@ class Imager:
             image, change = fine_tune(problem, image, error, refine)
             error = change.misfit_after
             doubts += flags.refined_flags(change, contrast)
+        domain = prepared.domain if n is None else prepared.domain.at(n)
         image = image if n is None else on_grid(image, n)
         spread = (image * (1 - image)).sqrt()
         seconds = perf_counter() - start
         return Reconstruction(
-            image, spread, noise, error, tuple(doubts), "network", self.name, seconds, change
+            image, spread, domain, noise, error, tuple(doubts), "network", self.name, seconds, change
         )
 
     def batch(self, difference: Data, tau: float | None = None) -> Float64[Tensor, "samples nx ny"]:
-        """Calibrated images of many differences (B, L, 4n) in the reader's own form; no checks, for scores."""
+        """Calibrated images of many differences (B, L, N) in the reader's own form; no checks, for scores."""
         logits = self.reader.logits(difference).double().cpu()
         own = self.reader.noise_level(difference) if tau is None else None
         levels = [tau] * len(logits) if own is None else own.tolist()

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
+from eitlens.imaging.bodies import BODIES, SQUARE
 
 FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
 _LARGEST, _SMALLEST = 1e12, 1e-12
@@ -20,7 +21,7 @@ _THINNEST = 1e-9
 
 @dataclass(frozen=True)
 class Measurement:
-    """Voltages at points of the boundary of (-1, 1)², for a number of injected currents.
+    """Voltages at points of the boundary of a body, for a number of injected currents.
 
     Attributes:
         points: (N, 2), on the boundary, in any order, none twice.
@@ -30,6 +31,7 @@ class Measurement:
             is computed for a uniform body of conductivity `conductivity`. Zero when `voltages` are differences.
         mask: (N,) or (L, N), true where the voltage was measured; what is false is ignored and filled in.
         conductivity: σ0 of the body around the inclusions.
+        domain: the body, on any grid. In files it is a name, and left out for the square.
     """
 
     points: Float64[Tensor, "points 2"]
@@ -38,8 +40,11 @@ class Measurement:
     reference: Float64[Tensor, "currents points"] | None = None
     mask: Bool[Tensor, "points"] | Bool[Tensor, "currents points"] | None = None
     conductivity: float = 1.0
+    domain: Domain = SQUARE
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise InputError(f"domain: expected a body such as eitlens.Disk(200), got {self.domain!r}")
         if self.points.ndim != 2 or self.points.shape[1] != 2:
             raise InputError(
                 f"points: expected (N, 2) coordinates, got an array of shape {_shape(self.points)}"
@@ -74,22 +79,29 @@ class Measurement:
         return self.mask.expand(shape)
 
     @staticmethod
-    def of_difference(difference: Data, currents: CurrentsConfig | None = None) -> "Measurement":
-        """From f - f0, (L, 4n), at the nodes of Square(n) for the first L of a family, cosines by default."""
-        if difference.ndim != 2 or difference.shape[1] % 4 or difference.shape[1] < FEWEST_POINTS:
-            raise InputError(
-                f"f - f0: expected (L, 4n) values at the boundary nodes, got an array of shape {_shape(difference)}: "
-                "give `points` for others"
-            )
-        square = Square(difference.shape[1] // 4)
-        family = currents if currents is not None else CurrentsConfig(count=len(difference))
-        data = checks.physics(difference.detach().cpu())
-        return Measurement(square.boundary(), family.build(square), data, torch.zeros_like(data))
+    def of_difference(
+        difference: Data, currents: CurrentsConfig | None = None, domain: Domain | None = None
+    ) -> "Measurement":
+        """From f - f0 for the first L of a family, cosines by default, at the boundary nodes of a domain.
+
+        Without one, values (L, 4n) are taken to be those at the nodes of Square(n).
+        """
+        body = _square(difference) if domain is None else domain
+        data = check_boundary_values(body, difference.detach().cpu(), "f - f0")
+        if data.ndim != 2:
+            raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(difference)}")
+        family = currents if currents is not None else CurrentsConfig(count=len(data))
+        return Measurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values, without what is left out."""
+        return {key: v.tolist() if isinstance(v, Tensor) else v for key, v in self.to_arrays().items()}
+
+    def to_arrays(self) -> dict[str, Any]:
+        """What goes to a file, by name, without what is left out."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {k: v.tolist() if isinstance(v, Tensor) else v for k, v in values.items() if v is not None}
+        values["domain"] = None if self.domain.name == SQUARE.name else self.domain.name
+        return {key: value for key, value in values.items() if value is not None}
 
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "Measurement":
@@ -106,10 +118,31 @@ class Measurement:
                     f"{where}: {key!r} is missing: a measurement has at least {', '.join(names[:3])}"
                 )
         given = {key: value for key, value in values.items() if value is not None}
-        return _at(where, {key: _array(where, key, value) for key, value in given.items()})
+        body = _body(where, given.pop("domain", SQUARE.name))
+        return _at(where, {key: _array(where, key, value) for key, value in given.items()}, body)
 
 
-def _at(where: str, arrays: dict[str, Tensor]) -> Measurement:
+def _square(difference: Data) -> Square:
+    """The square with so many boundary nodes."""
+    if difference.ndim != 2 or difference.shape[1] % 4 or difference.shape[1] < FEWEST_POINTS:
+        raise InputError(
+            f"f - f0: expected (L, 4n) values at the boundary nodes, got an array of shape {_shape(difference)}: "
+            "give `points` for others"
+        )
+    return Square(difference.shape[1] // 4)
+
+
+def _body(where: str, given: object) -> Domain:
+    """The body of that name."""
+    import numpy as np
+
+    name = str(given.item() if isinstance(given, np.ndarray) and given.size == 1 else given)
+    if name not in BODIES:
+        raise InputError(f"{where}: domain: expected one of {', '.join(BODIES)}, got {name[:40]!r}")
+    return BODIES[name]
+
+
+def _at(where: str, arrays: dict[str, Tensor], body: Domain) -> Measurement:
     """Rows of one number each stay rows; a single current may be given as a plain row."""
     for key in ("currents", "voltages", "reference"):
         if key in arrays and arrays[key].ndim == 1:
@@ -125,6 +158,7 @@ def _at(where: str, arrays: dict[str, Tensor]) -> Measurement:
             arrays.get("reference"),
             None if mask is None else mask != 0,
             1.0 if sigma is None else float(sigma),
+            body,
         )
     except InputError as error:
         raise InputError(f"{where}: {error}") from None

@@ -5,9 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 
-from eitlens.classical import direct_sampling
+from eitlens.classical.dsm import MODES, direct_sampling
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.imaging import store
 from eitlens.imaging.base import Reconstruction
@@ -19,7 +18,7 @@ from eitlens.imaging.options import Options
 from eitlens.imaging.prepare import prepare
 from eitlens.imaging.sampling import posterior
 
-_CELLS, _CURRENTS, _MODES = 200, 3, 60
+_CELLS, _CURRENTS = 200, 3
 _KEPT = 4
 
 
@@ -42,13 +41,13 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     if options.refine:
         raise InputError("dsm: its image is no probability and cannot be refined: leave out --refine")
     start = perf_counter()
-    n = _CELLS if options.n is None else options.n
-    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, n)
-    index = direct_sampling(Square(n), prepared.difference, modes=min(_MODES, 2 * n - 1))
+    domain = measurement.domain.at(_CELLS if options.n is None else options.n)
+    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, domain)
+    index = direct_sampling(domain, prepared.difference, modes=min(MODES, domain.boundary_size // 2 - 1))
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
     image = index / index.max().clamp(min=1e-300)
-    return Reconstruction(image, None, noise, None, doubts, "dsm", "", perf_counter() - start)
+    return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", perf_counter() - start)
 
 
 METHODS: dict[str, Method] = {"network": network, "dsm": dsm, "posterior": posterior}

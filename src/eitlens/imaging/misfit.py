@@ -9,6 +9,7 @@ from torch.nn import functional as fn
 
 from eitlens.data import CurrentsConfig
 from eitlens.domain import Domain, Square
+from eitlens.errors import InputError
 from eitlens.forward import GridSolver, LevelSet
 from eitlens.forward.base import Data
 from eitlens.forward.grid.bodies import Conductivity
@@ -27,11 +28,21 @@ class Simulation:
     domain: Domain
     cells: int = CELLS
 
+    def body(self, cells: int) -> Square:
+        """The body on a grid of so many cells a side; the square, or there is no solver for it."""
+        body = self.domain.at(cells)
+        if not isinstance(body, Square):
+            raise InputError(
+                f"misfit and refinement need the grid solver, which is for the square and not for the {body.name}: "
+                "do without (misfit=False, refine=0)"
+            )
+        return body
+
     def __call__(self, conductivity: Conductivity) -> Data:
-        """The differences (…, L, 4n) of a body."""
-        square = Square(self.cells)
+        """The differences (…, L, N) of a body."""
+        square = self.body(self.cells)
         coarse = GridSolver(square, TOLERANCE).difference(conductivity, self.currents.build(square))
-        flat = boundary.from_nodes(coarse.detach().flatten(0, -2), self.domain.arclength())
+        flat = boundary.from_nodes(coarse.detach().flatten(0, -2), self.domain.arclength(), square)
         return flat.view(*coarse.shape[:-1], self.domain.boundary_size)
 
     def image(self, logits: Float[Tensor, "nx ny"], contrast: float) -> Data:
@@ -47,7 +58,7 @@ def relative_misfit(found: Data, data: Data, seen: Bool[Tensor, "currents bounda
 
 
 def on_grid(image: Float[Tensor, "nx ny"], cells: int) -> Float64[Tensor, "mx my"]:
-    """An image on the nodes of another grid of the square, bilinearly interpolated."""
+    """An image on the nodes of another grid of the box (-1, 1)², bilinearly interpolated."""
     values = image.detach().cpu().double()[None, None]
     if image.shape[-1] == cells + 1:
         return values[0, 0]

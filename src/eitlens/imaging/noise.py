@@ -1,6 +1,6 @@
 """How noisy boundary data are, from the data alone.
 
-f - f0 is smooth between the corners, and noise is not: the misfit of a value with the cubic through its four
+f - f0 is smooth between corners, and noise is not: the misfit of a value with the cubic through its four
 neighbours, r_i = v_i - Σ w_j v_j, is noise but for terms of fourth order in the distance of the points. For the noise
 (1 + τ G) v it has the variance τ² (v_i² + Σ w_j² v_j²). The noisy values at hand have squares larger by 1 + τ², so the
 ratio t² of the two sums is τ² / (1 + τ²).
@@ -12,14 +12,15 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.imaging.boundary import SIDE
+from eitlens.domain import Domain
+from eitlens.imaging.boundary import sides
 
 WIDEST, FEWEST = 0.07, 16
 _OFFSETS = (-2, -1, 1, 2)
 _LEAST = 1e-2  # pure noise has a ratio near 1: τ is then 10 at most
 
 
-def estimate(values: Float64[Tensor, "points"], s: Float64[Tensor, "points"]) -> float | None:
+def estimate(values: Float64[Tensor, "points"], s: Float64[Tensor, "points"], domain: Domain) -> float | None:
     """τ, or None where neighbours are more than 0.07 apart in the median or there are fewer than 16 to use.
 
     At 0.06 the clean data of the paper's phantoms look like τ = 0.0003 to 0.004, at n = 200 like less than 1e-4.
@@ -28,9 +29,10 @@ def estimate(values: Float64[Tensor, "points"], s: Float64[Tensor, "points"]) ->
     s, v = s[order], values[order]
     windows = torch.arange(len(s) - 4)[:, None] + torch.arange(5)
     x, y = s[windows], v[windows]
-    side = (s / SIDE).long()[windows]
     # A corner belongs to both sides; windows may end at one but not reach across.
-    smooth = (side[:, 0] == side[:, 3]) & (x[:, 4] <= SIDE * (side[:, 0] + 1) + 1e-9)
+    smooth = torch.zeros(len(x), dtype=torch.bool)
+    for start, stop in sides(domain):
+        smooth |= (x[:, 0] >= start) & (x[:, 3] < stop) & (x[:, 4] <= stop + 1e-9)
     spacing = float(torch.diff(s).median()) if len(s) > 1 else float("inf")
     if int(smooth.sum()) < FEWEST or spacing > WIDEST:
         return None

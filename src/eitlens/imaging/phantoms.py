@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, add_noise
 from eitlens.forward.base import Currents, Data
@@ -66,18 +66,19 @@ def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data
 
 
 def measured(
-    square: Square, currents: Currents, difference: Data, outside: float, tau: float, seed: int, points: int
+    domain: Domain, currents: Currents, difference: Data, outside: float, tau: float, seed: int, points: int
 ) -> Measurement:
     """Voltages as a device would give them: at the nodes, or at `points` even places, with noise on f - f0."""
-    reference = square.background(currents) / outside
+    reference = domain.background(currents) / outside
     if points == 0:
-        noisy = add_noise(difference, tau, seed)
-        return Measurement(square.boundary(), currents, reference + noisy, reference, conductivity=outside)
-    s = (torch.arange(points, dtype=torch.float64) + 0.5) * (square.perimeter / points)
+        noisy = reference + add_noise(difference, tau, seed)
+        return Measurement(domain.boundary(), currents, noisy, reference, None, outside, domain)
+    s = (torch.arange(points, dtype=torch.float64) + 0.5) * (domain.perimeter / points)
     place, g, f0, change = (
-        boundary.from_nodes(values, s) for values in (square.boundary().T, currents, reference, difference)
+        boundary.from_nodes(values, s, domain)
+        for values in (domain.boundary().T, currents, reference, difference)
     )
-    return Measurement(place.T, g, f0 + add_noise(change, tau, seed), f0, conductivity=outside)
+    return Measurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 
 def _ellipse(values: dict[str, Any], where: str) -> Shape:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Domain, Square
+from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import project
@@ -30,8 +30,8 @@ class Prepared:
     """What a reader is given, and what was found on the way.
 
     Attributes:
-        difference: (L, 4n), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
-        seen: (L, 4n), the nodes next to a measured point.
+        difference: (L, N), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
+        seen: (L, N), the nodes next to a measured point.
         noise: estimate of τ from the roughness of the data between the points; None where they are too far apart.
         gap: the longest piece of boundary without a voltage.
         mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
@@ -48,25 +48,33 @@ class Prepared:
     domain: Domain
 
 
-def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, n: int) -> Prepared:
-    """As many of the wanted currents as the injected ones span, at the nodes of Square(n); at least `fewest`."""
-    s = boundary.arclength(measurement.points)
-    fine = Square(_FINE)
+def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
+    """As many of the wanted currents as the injected ones span, at the nodes of a domain; at least `fewest`."""
+    if measurement.domain.name != domain.name:
+        raise InputError(
+            f"the measurement is of a {measurement.domain.name}, and this method knows only the {domain.name}: "
+            "use direct sampling (--method dsm), which takes any body"
+        )
+    s = boundary.arclength(measurement.points, domain)
+    fine = domain.at(_FINE)
     family = wanted.build(fine)
-    mixing, residual = _combination(measurement.currents, boundary.from_nodes(family, s), wanted, fewest)
+    mixing, residual = _combination(
+        measurement.currents, boundary.from_nodes(family, s, fine), wanted, fewest
+    )
     uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)
     present = ~(uses.double() @ (~measurement.present).double() > 0)
     voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
     if measurement.reference is None:
-        reference = boundary.from_nodes(fine.background(family[: len(mixing)]), s) / measurement.conductivity
+        empty = fine.background(family[: len(mixing)])
+        reference = boundary.from_nodes(empty, s, fine) / measurement.conductivity
     else:
         reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
-    return _on_nodes((voltage - reference) * measurement.conductivity, present, s, Square(n), residual)
+    return _on_nodes((voltage - reference) * measurement.conductivity, present, s, domain, residual)
 
 
 def prepare_for(reader: Reader, measurement: Measurement) -> tuple[Prepared, Data]:
     """In the form this reader wants, and what it is fed with: nan at nodes not measured, if it can read that."""
-    prepared = prepare(measurement, reader.currents, reader.fewest, reader.n)
+    prepared = prepare(measurement, reader.currents, reader.fewest, reader.domain)
     if not reader.reads_gaps:
         return prepared, prepared.difference[None]
     return prepared, torch.where(prepared.seen, prepared.difference, torch.nan)[None]
@@ -96,7 +104,7 @@ def _on_nodes(
     data: Float64[Tensor, "currents points"],
     present: Bool[Tensor, "currents points"],
     s: Float64[Tensor, "points"],
-    square: Square,
+    domain: Domain,
     residual: float,
 ) -> Prepared:
     rows, seen, levels, gap = [], [], [], 0.0
@@ -106,13 +114,13 @@ def _on_nodes(
                 f"mask: {int(there.sum())} of {len(s)} points are left with a voltage for every current that cos lθ is "
                 f"combined of: {FEWEST_POINTS} are needed"
             )
-        rows.append(boundary.to_nodes(row[None, there], s[there], square)[0])
-        seen.append(boundary.near(s[there], square))
-        levels.append(noise.estimate(row[there], s[there]))
-        gap = max(gap, boundary.largest_gap(s[there]))
+        rows.append(boundary.to_nodes(row[None, there], s[there], domain)[0])
+        seen.append(boundary.near(s[there], domain))
+        levels.append(noise.estimate(row[there], s[there], domain))
+        gap = max(gap, boundary.largest_gap(s[there], domain))
     nodes = torch.stack(rows)
     size = nodes.square().mean(1).sqrt()
     mean = torch.where(size > 0, nodes.mean(1).abs() / size.clamp(min=1e-300), 0.0)
     found = [level for level in levels if level is not None]
     tau = (sum(level**2 for level in found) / len(found)) ** 0.5 if found else None
-    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, square)
+    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, domain)

@@ -10,10 +10,10 @@ import torch
 from eitlens.classical import posterior as bayes
 from eitlens.classical.posterior.settings import GUIDED, GUIDED_ON_A_GPU
 from eitlens.data import CurrentsConfig, pick_device
-from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.imaging import store
 from eitlens.imaging.base import Flag, Reconstruction
+from eitlens.imaging.bodies import SQUARE
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.flags import input_flags
 from eitlens.imaging.measurement import Measurement
@@ -24,7 +24,8 @@ from eitlens.memory import chunk_size
 from eitlens.models import guide as guides
 from eitlens.phantom import EllipseSampler
 
-_CELLS, _CURRENTS, _PRIOR = 200, 3, EllipseSampler(seed=0, disjoint=True)
+# The prior and the guide know ellipses that fill the square, and no other body.
+_CURRENTS, _PRIOR = 3, EllipseSampler(seed=0, disjoint=True)
 _QUIETEST, _PATIENCE = 0.005, 300.0
 _ALONE = bayes.Settings()
 # χ² a node from which on the data are not explained, however badly their noise was estimated.
@@ -43,17 +44,18 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     if options.refine:
         raise InputError("posterior: it has nothing to refine: leave out --refine")
     start = perf_counter()
-    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, _CELLS)
+    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
     if noise is None:
         raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
     found = _sampled(prepared, max(noise, _QUIETEST), options)
-    image = on_grid(found.mean(), _CELLS if options.n is None else options.n)
+    domain = SQUARE if options.n is None else SQUARE.at(options.n)
+    image = on_grid(found.mean(), domain.n)
     # That a network was not trained for such noise is no concern of the sampler.
     doubts = [flag for flag in input_flags(prepared, noise, Calibration()) if flag.kind != "noise"]
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
-    return Reconstruction(image, spread, noise, None, tuple(doubts), "posterior", "", seconds)
+    return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:
@@ -83,12 +85,12 @@ def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.Posterio
         raise InputError(
             "posterior: needs a voltage at every node: measure at more points, or use --method network"
         )
-    square, device = Square(_CELLS), pick_device(options.device)
+    device = pick_device(options.device)
     guide = _guide(tau, device)
     return bayes.sample(
         prepared.difference,
-        square,
-        CurrentsConfig("cosine", len(prepared.difference)).build(square, device),
+        SQUARE,
+        CurrentsConfig("cosine", len(prepared.difference)).build(SQUARE, device),
         tau,
         _PRIOR,
         _ALONE if guide is None else _guided(device, len(prepared.difference)),

@@ -10,8 +10,8 @@ and so do P and the moments: with u = R D x_f,
     Kᵀ V = Kᵀ (R (D x_f) P) = (Kᵀ u) P.
 
 So the values are never formed: the heads share one u with a quarter of their channels. It is the same
-function for a twentieth of the network's arithmetic and its largest tensor less. `faithful` takes the paper's
-order.
+function with a sixteenth of the network's arithmetic less, and without its largest tensor. `faithful` takes the
+paper's order.
 """
 
 from dataclasses import dataclass

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from eitlens.errors import InputError
@@ -44,6 +45,10 @@ class Network(nn.Module, ABC):
         Names read `part/size`: `down/128` is the encoder at 128 × 128. Each value is (B, channels, size,
         size).
         """
+
+    def random_input(self, batch: int, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """Noise of the shape of its input for n × n nodes: what costs and exports are measured with."""
+        return torch.randn(batch, CHANNELS_PER_CURRENT * self.config.currents, n, n, generator=generator)
 
     def regions(self) -> list[nn.Module]:
         """The parts to compile one by one, where compiling the whole at once would repeat the same work."""

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network
+from eitlens.models.base import Network
+from eitlens.models.registry import names
 
 TOLERANCE = 1e-4
 
@@ -21,12 +22,16 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
     """Write the network for n × n grids to `path`; returns its largest difference from PyTorch.
 
     Args:
-        network: any network of `eitlens.models`.
+        network: one that reads fields; one that reads codes is exported with what makes them, by `eitlens export`.
         path: where to write.
         n: nodes a side of the grid.
         batch: images a call; None leaves it free, at two to three times the time to export.
     """
     need_packages()
+    if network.preset in names(codes=True):
+        raise InputError(
+            f"{network.preset} reads codes: `eitlens export {network.preset} -o FILE` writes them in as well"
+        )
     training = network.training
     network.eval()
     try:
@@ -57,9 +62,8 @@ def compare(network: Network, path: str | Path, n: int, batch: int) -> float:
 def _write(network: Network, path: Path, n: int, batch: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # the exporter speaks of its own deprecations and of packages it does without
+        # The exporter speaks of its own deprecations and of packages it does without.
+        warnings.simplefilter("ignore")
         torch.onnx.export(
             network,
             (_sample(network, batch or 2, n),),
@@ -74,8 +78,7 @@ def _write(network: Network, path: Path, n: int, batch: int | None) -> None:
 
 
 def _sample(network: Network, batch: int, n: int) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(batch, CHANNELS_PER_CURRENT * network.config.currents, n, n, generator=generator)
+    return network.random_input(batch, n, torch.Generator().manual_seed(0))
 
 
 def need_packages() -> None:

@@ -105,6 +105,10 @@ class Flagship(Network):
         logits: Tensor = self.decode(cells, size or self.nodes)
         return logits
 
+    def random_input(self, batch: int, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """Codes; n plays no part, as the image is on a grid of its own."""
+        return torch.randn(batch, 3 * self.config.modes + 1, generator=generator)
+
     def regions(self) -> list[nn.Module]:
         """What is compiled part by part: the blocks share one program."""
         return [*self.blocks, self.decode]

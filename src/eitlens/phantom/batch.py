@@ -1,6 +1,6 @@
 """Many phantoms as a few tensors: what the solvers, the rasterisers and the samplers work on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -32,15 +32,15 @@ class ShapeGroup:
         values = self.kind.level_set(self.parameters, points[:, None])
         return torch.where(self.present[..., None], values, torch.inf)
 
-    def select(self, index: slice | Tensor) -> "ShapeGroup":
-        """The group of some samples of the batch."""
-        rows = (self.parameters[index], self.present[index], self.rank[index], self.inside[index])
-        return ShapeGroup(self.kind, *rows)
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """All but the kind, by name."""
+        names = ("parameters", "present", "rank", "inside")
+        return {name: getattr(self, name) for name in names}
 
-    def to(self, device: torch.device) -> "ShapeGroup":
-        """The group on another device."""
-        moved = (t.to(device) for t in (self.parameters, self.present, self.rank, self.inside))
-        return ShapeGroup(self.kind, *moved)
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> "ShapeGroup":
+        """The group with every tensor changed alike."""
+        return ShapeGroup(self.kind, **{name: change(tensor) for name, tensor in self.tensors.items()})
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,16 @@ class PhantomBatch:
         return self.outside.device
 
     def __getitem__(self, index: slice | Tensor) -> "PhantomBatch":
-        return PhantomBatch(tuple(g.select(index) for g in self.groups), self.outside[index])
+        groups = tuple(g.mapped(lambda tensor: tensor[index]) for g in self.groups)
+        return PhantomBatch(groups, self.outside[index])
 
     def __iter__(self) -> Iterator[Phantom]:
         return (self.phantom(k) for k in range(len(self)))
 
     def to(self, device: torch.device) -> "PhantomBatch":
         """The batch on another device."""
-        return PhantomBatch(tuple(g.to(device) for g in self.groups), self.outside.to(device))
+        groups = tuple(g.mapped(lambda tensor: tensor.to(device)) for g in self.groups)
+        return PhantomBatch(groups, self.outside.to(device))
 
     def with_conductivity(self, inside: float, outside: float) -> "PhantomBatch":
         """The same shapes with other conductivities."""

@@ -81,11 +81,15 @@ class Ellipse(Shape):
 
     @staticmethod
     def bounds(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
-        """The half-width along x is √(a² cos² + b² sin²), along y √(a² sin² + b² cos²)."""
-        a, b, angle = parameters[..., 2:].unbind(-1)
-        cos, sin = torch.cos(angle), torch.sin(angle)
-        half = torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
+        """The centre less and plus the half-widths."""
+        half = Ellipse.half_widths(*parameters[..., 2:].unbind(-1))
         return torch.cat([parameters[..., :2] - half, parameters[..., :2] + half], -1)
+
+    @staticmethod
+    def half_widths(a: Tensor, b: Tensor, angle: Tensor) -> Float64[Tensor, "*batch 2"]:
+        """√(a² cos² + b² sin²) along x, √(a² sin² + b² cos²) along y."""
+        cos, sin = torch.cos(angle), torch.sin(angle)
+        return torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
 
     @staticmethod
     def area(parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:

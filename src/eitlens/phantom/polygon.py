@@ -26,11 +26,10 @@ class Polygon(Shape):
     smooth: ClassVar[bool] = False
 
     def __init__(self, vertices: Sequence[Sequence[float]]) -> None:
-        corners = checks.finite(torch.tensor([list(v) for v in vertices], dtype=torch.float64), "Polygon")
-        if corners.ndim != 2 or corners.shape[0] < 3 or corners.shape[1] != 2:
-            raise InputError(
-                f"Polygon needs at least 3 vertices (x, y), got an array of shape {tuple(corners.shape)}"
-            )
+        given = [tuple(vertex) for vertex in vertices]
+        if len(given) < 3 or any(len(vertex) != 2 for vertex in given):
+            raise InputError(f"Polygon needs at least 3 vertices (x, y), got {str(given)[:60]}")
+        corners = checks.finite(torch.tensor(given, dtype=torch.float64), "Polygon")
         corners = corners[(corners != corners.roll(-1, 0)).any(-1)]
         area = _signed_area(corners)
         if float(area.abs()) < 1e-12:

@@ -81,7 +81,7 @@ class EllipseSampler(Sampler):
     def __post_init__(self) -> None:
         if self.count < 1:
             raise InputError(f"EllipseSampler needs at least one ellipse, got count={self.count}")
-        _check_ranges(self.extent, short=self.short, long=self.long)
+        _check_ranges(self.extent, self.gap, short=self.short, long=self.long)
         _check_conductivities(self.inside, self.outside)
 
     def draw(
@@ -117,7 +117,7 @@ class PolygonSampler(Sampler):
             raise InputError(
                 f"PolygonSampler needs count >= 1 and corners >= 3, got {self.count} and {self.corners}"
             )
-        _check_ranges(self.extent, radius=self.radius)
+        _check_ranges(self.extent, self.gap, radius=self.radius)
         _check_conductivities(self.inside, self.outside)
 
     def draw(
@@ -175,7 +175,9 @@ def _between(limits: Range, u: Tensor) -> Tensor:
     return limits[0] + (limits[1] - limits[0]) * u
 
 
-def _check_ranges(extent: float, **ranges: Sequence[float]) -> None:
+def _check_ranges(extent: float, gap: float, **ranges: Sequence[float]) -> None:
+    if not (0 < extent <= 1 and 0 <= gap < float("inf")):
+        raise InputError(f"expected 0 < extent <= 1 and a gap of at least 0, got {extent} and {gap}")
     for name, (low, high) in ranges.items():
         if not 0 < low <= high < extent:
             raise InputError(f"{name}=({low}, {high}): expected 0 < low <= high < extent={extent}")

@@ -2,7 +2,7 @@
 
 config.json          the configuration
 data.json            the recipe of the data, where there is one: test samples can be made again from it
-features.json        what the network is fed with, for `eitlens.data.Features`
+features.json        what the network is fed with, `eitlens.data.Features`; for `Codes` with features.safetensors
 git.json             version, commit, and whether there were changes
 log.csv              a row every few steps
 best.safetensors     weights of the best validation, with best.json; last.* those of the end

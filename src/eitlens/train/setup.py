@@ -147,7 +147,7 @@ def _features(config: TrainConfig, supply: Supply, device: torch.device) -> Feat
         return _codes(config, supply, device)
     fewest = min(config.counts, default=0)
     plain = Features(supply.n, supply.currents, config.gradient, fewest=fewest)
-    return plain.fitted(supply.split("train", device, _FIT).difference, _FIT) if config.scale else plain
+    return plain.fitted(supply.split("train", device, _FIT).difference) if config.scale else plain
 
 
 def _codes(config: TrainConfig, supply: Supply, device: torch.device) -> Codes:

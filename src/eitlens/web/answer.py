@@ -13,7 +13,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.classical import direct_sampling
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice, relative_l2
 from eitlens.feature import harmonic_extension
@@ -24,12 +24,12 @@ from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.prepare import prepare
 from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
-from eitlens.web.drawing import CELLS, phantom_of, simulate
+from eitlens.web.drawing import BODY, phantom_of, simulate
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Check
 from eitlens.web.schema import MOST_CURRENTS, Drawing
 
-_SHOWN_CELLS = 100
+_SHOWN = BODY.at(100)
 """φ and the classical image are smooth: a hundred cells a side are more than a screen shows."""
 
 Image = Float64[Tensor, "nx ny"]
@@ -41,7 +41,7 @@ class Seen:
 
     measurement: Measurement
     difference: Data
-    """f - f0 at the nodes of `Square(CELLS)`, for the classical image and the curves."""
+    """f - f0 at the boundary nodes of `BODY`, for the classical image and the curves."""
     truth: Phantom | None = None
     quick: bool = False
     """Whether to do without the check of the image against the data, which costs a forward solve."""
@@ -69,20 +69,19 @@ def answer_upload(
     """Image an uploaded measurement."""
     check()
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that overflow are refused just below
-        difference = prepare(measurement, CurrentsConfig(count=MOST_CURRENTS), 1, CELLS).difference
+        difference = prepare(measurement, CurrentsConfig(count=MOST_CURRENTS), 1, BODY).difference
     checks.finite(difference, "f - f0")
     return answer_data(Seen(measurement, difference), models, gallery, check)
 
 
 def answer_data(seen: Seen, models: Sequence[str], gallery: Gallery, check: Check) -> dict[str, Any]:
     """Image boundary data by every method asked for."""
-    coarse = seen.difference.reshape(len(seen.difference), -1, CELLS // _SHOWN_CELLS)[..., 0]
-    square = Square(_SHOWN_CELLS)
-    phi = harmonic_extension(square, coarse)
+    coarse = seen.difference[:, :: BODY.boundary_size // _SHOWN.boundary_size]
+    phi = harmonic_extension(_SHOWN, coarse)
     told = {
         "data": encoding.curves(seen.difference),
         "phi": [encoding.field(one, *_symmetric(one)) for one in phi],
-        "classical": _classical(seen, square, coarse),
+        "classical": _classical(seen, coarse),
     }
     check()
     images = []
@@ -92,15 +91,15 @@ def answer_data(seen: Seen, models: Sequence[str], gallery: Gallery, check: Chec
     return told | {"images": images}
 
 
-def _classical(seen: Seen, square: Square, data: Data) -> dict[str, Any]:
+def _classical(seen: Seen, data: Data) -> dict[str, Any]:
     start = perf_counter()
-    index = direct_sampling(square, data)
+    index = direct_sampling(_SHOWN, data)
     index = index / index.max().clamp(min=1e-300)
     seconds = perf_counter() - start
     return {
         "name": "direct sampling",
         "image": encoding.field(index, 0.0, 1.0),
-        "scores": _scores(index, seen.truth),
+        "scores": _scores(index, _SHOWN, seen.truth),
         "seconds": seconds,
     }
 
@@ -120,16 +119,16 @@ def _network(imager: Imager, seen: Seen) -> dict[str, Any]:
         "uncertainty": spread,
         "noise": made.noise,
         "warnings": [flag.text for flag in made.warnings],
-        "scores": _scores(made.image, seen.truth),
+        "scores": _scores(made.image, made.domain, seen.truth),
         "seconds": made.seconds,
     }
 
 
-def _scores(image: Image, truth: Phantom | None) -> dict[str, float] | None:
+def _scores(image: Image, domain: Domain, truth: Phantom | None) -> dict[str, float] | None:
     """Dice of {image > ½}, and the relative L² error of σ between 1 and 10, as in the paper's tables."""
     if truth is None:
         return None
-    target = indicator(Square(image.shape[0] - 1), truth).double()[None]
+    target = indicator(domain, truth).double()[None]
     logits = torch.logit(image.double(), eps=1e-12)[None]
     return {"dice": float(hard_dice(logits, target)), "l2": float(relative_l2(logits, target))}
 

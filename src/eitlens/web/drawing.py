@@ -12,9 +12,9 @@ from eitlens.imaging.boundary import from_nodes
 from eitlens.phantom import Ellipse, Phantom, Polygon
 from eitlens.web.schema import EllipseShape, PolygonShape
 
-CELLS = 200
-"""The data are given at the 4 × 200 boundary nodes that the networks were trained on."""
-_GRID_CELLS = 100
+BODY = Square(200)
+"""The page is about this body: it draws a square, and its networks were trained on these 4 × 200 boundary nodes."""
+_COARSE = BODY.at(100)
 _APART, _OUTLINE = 0.04, 96
 _REMEMBERED = 64
 
@@ -43,14 +43,10 @@ def simulate(shapes: Shapes, count: int) -> Simulated:
     """
     phantom = phantom_of(shapes)
     if smooth_and_apart(phantom):
-        square = Square(CELLS)
-        data = BoundaryIntegralSolver(square, tolerance=1e-6).difference(
-            phantom, currents.cosine(square, count)
-        )
-        return Simulated(data, "boundary integral")
-    square = Square(_GRID_CELLS)
-    coarse = GridSolver(square, tolerance=1e-5).difference(phantom, currents.cosine(square, count))
-    return Simulated(currents.project(from_nodes(coarse, Square(CELLS).arclength())), "grid")
+        exact = BoundaryIntegralSolver(BODY, tolerance=1e-6)
+        return Simulated(exact.difference(phantom, currents.cosine(BODY, count)), "boundary integral")
+    coarse = GridSolver(_COARSE, tolerance=1e-5).difference(phantom, currents.cosine(_COARSE, count))
+    return Simulated(currents.project(from_nodes(coarse, BODY.arclength(), _COARSE)), "grid")
 
 
 def smooth_and_apart(phantom: Phantom) -> bool:
@@ -60,7 +56,7 @@ def smooth_and_apart(phantom: Phantom) -> bool:
     rows = torch.stack([shape.parameters() for shape in phantom.shapes])
     outline = Ellipse.outline(rows, _OUTLINE)
     near = Ellipse.within(rows[:, None], outline[None], _APART).any(-1)
-    inside = bool((Square(CELLS).clearance(outline) > _APART).all())
+    inside = bool((BODY.clearance(outline) > _APART).all())
     return inside and not bool((near & ~torch.eye(len(rows), dtype=torch.bool)).any())
 
 

@@ -10,7 +10,7 @@ from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
 from eitlens.imaging.imager import Imager
 from eitlens.web.assets import page
-from eitlens.web.drawing import CELLS
+from eitlens.web.drawing import BODY
 from eitlens.web.gallery import Gallery
 from eitlens.web.graphs import Graph, write_classical, write_network
 from eitlens.web.guard import CONTENT_SECURITY_POLICY
@@ -42,7 +42,7 @@ def export_page(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterato
     settings = {
         "version": __version__,
         "engine": "local",
-        "cells": CELLS,
+        "cells": BODY.n,
         "shown": SHOWN,
         "classical": f"{_FOLDERS[0]}/{classical.file}",
         "models": models,

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from eitlens.errors import InputError
-from eitlens.phantom import EllipseSampler
+from eitlens.phantom import Ellipse, EllipseSampler
 
 Z = Float64[Tensor, "*batch parameters"]
 Rows = Float64[Tensor, "*batch ellipses 5"]
@@ -56,8 +56,8 @@ class Coordinates:
     def draw(self, count: int, seed: int, device: torch.device) -> Z:
         """Coordinates of `count` draws of the prior; `seed` takes the place of the prior's own.
 
-        They are no phantoms that anybody else draws, whatever the seed: the first of them could be the very ones that
-        the sampler is to find.
+        They are no phantoms of a data set, whatever the seed (a stream's they may be): the first of them could be the
+        very ones that the sampler is to find.
         """
         batch = replace(self.prior, seed=seed).batch(_ELSEWHERE, _ELSEWHERE + count, device)
         return self.from_rows(batch.groups[0].parameters)
@@ -66,14 +66,14 @@ class Coordinates:
         """The ellipses of z."""
         u, angle = self._split(z)
         a, b = self._semi_axes(u)
-        half = self._half_widths(a, b, angle)
+        half = Ellipse.half_widths(a, b, angle)
         center = (self.prior.extent - half) * (2 * u[..., :2] - 1)
         return torch.cat([center, torch.stack([a, b, angle], -1)], -1)
 
     def from_rows(self, rows: Rows) -> Z:
         """The coordinates of ellipses of the prior."""
         a, b, angle = rows[..., 2:].unbind(-1)
-        room = self.prior.extent - self._half_widths(a, b, angle)
+        room = self.prior.extent - Ellipse.half_widths(a, b, angle)
         size = torch.stack([_place(self.prior.short, a), _place(self.prior.long, b)], -1)
         u = torch.cat([(rows[..., :2] / room + 1) / 2, size], -1)
         return torch.cat([torch.logit(u, EDGE), angle[..., None]], -1).flatten(-2)
@@ -96,7 +96,7 @@ class Coordinates:
         """∂(cx, cy, a, b, angle) / ∂z of each ellipse, [row, column] = [ellipse parameter, coordinate]."""
         u, angle = self._split(z)
         a, b = self._semi_axes(u)
-        half = self._half_widths(a, b, angle)
+        half = Ellipse.half_widths(a, b, angle)
         cos, sin = torch.cos(angle), torch.sin(angle)
         squares = torch.stack([torch.stack([cos, sin], -1), torch.stack([sin, cos], -1)], -1).square()
         by_axis = squares * torch.stack([a, b], -1)[..., None, :] / half[..., None]
@@ -118,11 +118,6 @@ class Coordinates:
     def _semi_axes(self, u: Tensor) -> tuple[Tensor, Tensor]:
         short, long = self.prior.short, self.prior.long
         return short[0] + _length(short) * u[..., 2], long[0] + _length(long) * u[..., 3]
-
-    @staticmethod
-    def _half_widths(a: Tensor, b: Tensor, angle: Tensor) -> Float64[Tensor, "*batch ellipses 2"]:
-        cos, sin = torch.cos(angle), torch.sin(angle)
-        return torch.stack([torch.hypot(a * cos, b * sin), torch.hypot(a * sin, b * cos)], -1)
 
 
 def _logits(z: Z) -> Float64[Tensor, "*batch ellipses 4"]:

@@ -86,18 +86,16 @@ def agreement(
 
 
 def _normal_scores(values: Values) -> Values:
-    flat = values.flatten(1, 2)
-    rank = flat.argsort(1).argsort(1).to(values.dtype)
-    # Chains that stand still give ties, which must not count as order.
-    place, order = flat.sort(1)
-    same = torch.cat([torch.ones_like(place[:, :1], dtype=torch.bool), place[:, 1:] > place[:, :-1]], 1)
-    group = same.long().cumsum(1) - 1
-    total = torch.zeros_like(rank).scatter_add(1, group, torch.gather(rank, 1, order))
-    size = torch.zeros_like(rank).scatter_add(1, group, torch.ones_like(rank))
-    mean = torch.gather(total / size.clamp(min=1), 1, group)
-    rank = torch.zeros_like(rank).scatter(1, order, mean)
-    share = (rank + 1 - 3 / 8) / (flat.shape[1] + 1 / 4)
-    scores: Tensor = torch.special.ndtri(share)
+    place, order = values.flatten(1, 2).sort(1)
+    count = place.shape[1]
+    rank = torch.arange(1, count + 1, dtype=values.dtype, device=values.device)[:, None].expand_as(place)
+    # Chains that stand still give ties, which must not count as order: they share the mean of their ranks.
+    new = torch.cat([torch.ones_like(place[:, :1], dtype=torch.bool), place[:, 1:] > place[:, :-1]], 1)
+    group = new.long().cumsum(1) - 1
+    zero = torch.zeros_like(place)
+    total, size = (zero.scatter_add(1, group, part) for part in (rank, torch.ones_like(rank)))
+    rank = zero.scatter(1, order, torch.gather(total / size.clamp(min=1), 1, group))
+    scores: Tensor = torch.special.ndtri((rank - 3 / 8) / (count + 1 / 4))
     return scores.reshape(values.shape)
 
 

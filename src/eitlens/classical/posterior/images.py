@@ -80,7 +80,8 @@ def smoothed(mean: Float64[Tensor, "nx ny"], effective: float) -> Float64[Tensor
     """The mean of so many independent draws, with one more draw that is the mean blurred.
 
     A node that no sample or every sample covers is not certain: it was seen `effective` times. But another draw
-    would differ near the outlines, not anywhere. Next to nothing (a thousandth of a draw) is added for anywhere.
+    would differ near the outlines, not anywhere. Next to nothing is added for anywhere: two thousandths of a draw that
+    covers each node with a chance of one half.
     """
     kernel = _bell(_BLUR * max(mean.shape)).to(mean)
     across = _blurred(_blurred(mean, kernel).T, kernel).T

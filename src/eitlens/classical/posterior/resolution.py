@@ -5,18 +5,16 @@ apart, so 32 nodes will do: between two of them, a distance Δ apart on the othe
 than the nearest node at d, but not nearer than √(d² - (Δ/2)²) where it is straight.
 """
 
-import math
-
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.domain import Domain
+from eitlens.forward.outlines import node_count, own_reach
 from eitlens.phantom import Ellipse
 
-_SEEN, _STEP, _FEWEST = 32, 16, 32
+_SEEN = 32
 MOST_NODES = 112
-_WALL = 0.85
 _AT_ONCE = 4096
 
 
@@ -30,11 +28,9 @@ def node_counts(
 def _counts(domain: Domain, rows: Tensor, tolerance: float) -> Int64[Tensor, "batch"]:
     curve = Ellipse.curve(rows, _SEEN)
     speed = curve.first.square().sum(-1).sqrt()
-    wall = (_WALL * domain.clearance(curve.point) / speed).amin((1, 2))
-    focus = 2 * (speed.amin(-1) / speed.amax(-1)).amin(-1)
-    reach = torch.minimum(torch.minimum(wall, focus), _reach_to_others(curve.point, speed))
-    count = math.log(1 / tolerance) / reach.clamp(min=1e-3)
-    return (_STEP * torch.ceil(count / _STEP)).clamp(_FEWEST, MOST_NODES).to(torch.int64)
+    alone = own_reach(domain, curve, speed).amin(-1)
+    reach = torch.minimum(alone, _reach_to_others(curve.point, speed))
+    return node_count(reach.clamp(min=1e-3), tolerance).clamp(max=MOST_NODES)
 
 
 def _reach_to_others(

@@ -17,6 +17,7 @@ from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
 from eitlens.classical.posterior.resolution import node_counts
 from eitlens.domain import Domain
+from eitlens.errors import InputError
 from eitlens.forward.base import Currents
 from eitlens.phantom import EllipseSampler
 
@@ -77,8 +78,9 @@ class Target:
         domain: Domain, currents: Currents, prior: EllipseSampler, likelihood: Likelihood, tolerance: float
     ) -> "Target":
         """For data that are to be right to a relative `tolerance`."""
+        margin = _margin(domain, prior)
         electrodes, coarse = (
-            Electrodes.build(domain, currents, 1 - prior.extent, t) for t in (tolerance, _SKETCH_TOLERANCE)
+            Electrodes.build(domain, currents, margin, t) for t in (tolerance, _SKETCH_TOLERANCE)
         )
         return Target(domain, electrodes, coarse, Coordinates(prior), likelihood, tolerance)
 
@@ -131,6 +133,18 @@ class Target:
     def _solver(self, electrodes: Electrodes, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
         return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes)
+
+
+def _margin(domain: Domain, prior: EllipseSampler) -> float:
+    """How far ellipses of the prior stay from the boundary: in a convex body, as far as the corners of their box."""
+    corners = prior.extent * torch.tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]], dtype=torch.float64)
+    margin = float(domain.clearance(corners).amin())
+    if margin <= 0:
+        raise InputError(
+            "posterior: ellipses of the prior may reach beyond the body: give it a smaller extent than "
+            f"{prior.extent:g}"
+        )
+    return margin
 
 
 def _merged(counts: Int64[Tensor, "particles"]) -> Int64[Tensor, "particles"]:

@@ -16,7 +16,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
 
 
 def number(value: float | None, absent: str = NONE) -> str:
-    """Three significant digits, as the paper prints them; `absent` where there is no number."""
+    """Three decimals, and four below 0.1, as the paper prints them; `absent` where there is no number."""
     if value is None:
         return absent
     digits = 4 if abs(value) < 0.1 else 3

@@ -54,7 +54,7 @@ def sides(edges: Edges, size: int) -> tuple[Side, Side]:
     off_right = (along_x & (j == 0)) | (along_y & (i == size - 1))
     left = torch.tensor([size + 1, -size, 1, 0], device=i.device)[edges.kind]
     right = torch.tensor([-1, size + 1, size, 0], device=i.device)[edges.kind]
-    return _side(edges, left, off_left, size), _side(edges, right, off_right, size)
+    return _side(edges, left, off_left), _side(edges, right, off_right)
 
 
 def between(p: Nodes, q: Nodes, size: int) -> Nodes:
@@ -64,7 +64,7 @@ def between(p: Nodes, q: Nodes, size: int) -> Nodes:
     return kind * size**2 + torch.minimum(p, q)
 
 
-def _side(edges: Edges, offset: Nodes, off: Bool[Tensor, "batch edges"], size: int) -> Side:
+def _side(edges: Edges, offset: Nodes, off: Bool[Tensor, "batch edges"]) -> Side:
     present = edges.present & ~off
     return Side(present, torch.where(present, edges.u + offset, edges.u))
 

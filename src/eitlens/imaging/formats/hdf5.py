@@ -30,8 +30,11 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
         found = {name: _data_set(h5py, file, name) for name in _NAMES if name in names}
         if sum(8 * data.size for data in found.values()) > limit:
             raise InputError(f"more than {limit >> 20} MiB of arrays")
+        body = {"domain": _text(found.pop("domain")[()])} if "domain" in found else {}
         arrays = {name: np.asarray(data[()]) for name, data in found.items()}
-    return {name: _turned(name, array) for name, array in arrays.items()} if _matlab(content) else arrays
+    if _matlab(content):
+        arrays = {name: _turned(name, array) for name, array in arrays.items()}
+    return arrays | body
 
 
 def _data_set(h5py: Any, file: Any, name: str) -> Any:
@@ -42,13 +45,18 @@ def _data_set(h5py: Any, file: Any, name: str) -> Any:
     data = file[name]
     if data.is_virtual or data.external:
         raise InputError(f"{name} is kept in another file: copy it into this one")
-    if data.dtype.kind not in "bifu":
+    if data.dtype.kind not in "bifu" and name != "domain":
         raise InputError(f"{name}: expected real numbers, got {data.dtype}")
     return data
 
 
 def _matlab(content: bytes) -> bool:
     return content.startswith(b"MATLAB 7.3") and content[512:520] == _MAGIC
+
+
+def _text(value: Any) -> str:
+    """The name of a body: bytes, or as MATLAB keeps it, a row of the codes of its letters."""
+    return value.decode() if isinstance(value, bytes) else "".join(map(chr, np.ravel(value)))
 
 
 def _turned(name: str, array: np.ndarray) -> np.ndarray:

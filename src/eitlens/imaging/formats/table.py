@@ -1,7 +1,7 @@
 """CSV: a row a point, with the columns x, y, current_1 …, voltage_1 …, and optionally reference_1 …, mask.
 
-Lines that begin with # are comments, but for `# conductivity: 1.5`. Where semicolons or tabs separate the columns, a
-number may have a decimal comma, as spreadsheets write it in much of Europe.
+Lines that begin with # are comments, but for `# conductivity: 1.5` and `# domain: disk`. Where semicolons or tabs
+separate the columns, a number may have a decimal comma, as spreadsheets write it in much of Europe.
 """
 
 import csv
@@ -36,7 +36,7 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
     if len(set(names)) != len(names):
         raise InputError("two columns have the same name")
     table = _table(rows[1:], names, "." if separator == "," else ",")
-    return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _conductivity(comments)
+    return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _told(comments)
 
 
 def _table(rows: list[list[str]], names: list[str], comma: str) -> np.ndarray:
@@ -81,12 +81,14 @@ def _rows(name: str, found: dict[int, np.ndarray]) -> np.ndarray:
     return np.stack([found[k] for k in sorted(found)])
 
 
-def _conductivity(comments: list[str]) -> dict[str, Any]:
-    for line in comments:
-        key, _, value = line.lstrip("# ").partition(":")
-        if key.strip() == "conductivity":
-            try:
-                return {"conductivity": float(value)}
-            except ValueError:
-                raise InputError(f"conductivity: expected a number, got {value.strip()[:40]!r}") from None
-    return {}
+def _told(comments: list[str]) -> dict[str, Any]:
+    """What the comments say; the first of its kind counts."""
+    pairs = (line.lstrip("# ").partition(":") for line in reversed(comments))
+    said = {key.strip(): value.strip() for key, _, value in pairs}
+    found: dict[str, Any] = {"domain": said["domain"]} if "domain" in said else {}
+    if "conductivity" in said:
+        try:
+            found["conductivity"] = float(said["conductivity"])
+        except ValueError:
+            raise InputError(f"conductivity: expected a number, got {said['conductivity'][:40]!r}") from None
+    return found

@@ -11,7 +11,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.ndimage import label
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.imaging.base import Image
 from eitlens.phantom import Ellipse
 
@@ -36,10 +36,9 @@ def depth(rows: Rows, points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "*
     return ((1 - q.clamp(min=1e-12).sqrt()) * size).amax(-2)
 
 
-def find(image: Image) -> Rows | None:
+def find(image: Image, domain: Domain) -> Rows | None:
     """Ellipses whose union looks like {image > ½}, with a smooth edge; None where there is nothing inside."""
-    square = Square(image.shape[0] - 1)
-    points = square.nodes().flatten(0, 1)
+    points = domain.nodes().flatten(0, 1)
     parts, count = label(image.numpy() > 0.5)
     found = [_piece(points, torch.from_numpy(parts.ravel() == k + 1)) for k in range(count)]
     rows = [row for piece in found for row in piece]

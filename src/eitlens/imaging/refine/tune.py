@@ -24,7 +24,6 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from eitlens.domain import Square
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.forward.base import Data
 from eitlens.imaging.base import Image, Refinement
@@ -93,7 +92,8 @@ class _State(NamedTuple):
 
 def refine(problem: Problem, image: Image, before: float, steps: int) -> tuple[Image, Refinement]:
     """The refined image on the grid of the given one, or that one itself with the reason why it was kept."""
-    start = ellipses.find(on_grid(image, problem.simulate.cells))
+    cells = problem.simulate.cells
+    start = ellipses.find(on_grid(image, cells), problem.simulate.body(cells))
     if start is None or not _allowed(start):
         return image, Refinement(0, before, before, "kept: the image is not like ellipses inside the body")
     try:
@@ -205,7 +205,7 @@ def _picture(problem: Problem, state: _State, jacobian: Tensor, image: Image) ->
     factor = torch.linalg.cholesky((covariance + covariance.T) / 2)
     generator = torch.Generator().manual_seed(0)
     draws = torch.randn(_DRAWS, len(factor), dtype=torch.float64, generator=generator) @ factor.T
-    square = Square(image.shape[0] - 1)
+    square = problem.simulate.body(image.shape[0] - 1)
     points, edge = square.nodes().flatten(0, 1), _EDGE * square.h
     total = sum(
         torch.sigmoid(ellipses.depth(state.rows + move.view_as(state.rows), points) / edge) for move in draws
