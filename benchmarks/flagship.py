@@ -21,10 +21,10 @@ import torch
 from eitlens.data import Samples, pick_device
 from eitlens.data import preset as data_preset
 from eitlens.data.config import Split
-from eitlens.data.files import write_json
 from eitlens.evaluate.score import score
 from eitlens.evaluate.simulated import simulate
 from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.files import write_json
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
 from eitlens.train.sources import Supply

@@ -150,7 +150,7 @@ def test_shards_of_another_data_set_are_found(copied, other, tmp_path_factory):
 
 def rewritten(folder, harm):
     """The first shard with other content but every checksum right."""
-    from eitlens.data.files import sha256
+    from eitlens.files import sha256
 
     path = folder / shard_name(0)
     samples = harm(Dataset.open(folder).read(0, 5))

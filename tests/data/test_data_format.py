@@ -12,11 +12,11 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from eitlens.data import Dataset
-from eitlens.data.files import write_atomically
 from eitlens.data.format import Header, read_header, read_samples, shard_name, verify, write_shard
 from eitlens.data.phantoms import from_tensors, join, to_tensors
 from eitlens.data.samples import Samples, pack, unpack
 from eitlens.errors import InputError
+from eitlens.files import write_atomically
 from eitlens.phantom import Ellipse, Phantom, Polygon, stack
 
 FIRST = shard_name(0)

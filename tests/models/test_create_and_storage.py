@@ -166,3 +166,12 @@ def test_autocast_to_bfloat16_leaves_float32_logits_close_by() -> None:
             rounded = network(x)
     assert rounded.dtype == torch.float32
     assert (rounded - exact).abs().max() < 0.05 * exact.std() + 0.02
+
+
+def test_what_the_disk_refuses_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file: File exists: check the path and its permissions$"):
+        save(small(), tmp_path / "file" / "network")
+    (tmp_path / "network.safetensors").mkdir()
+    with pytest.raises(InputError, match=r"network\.safetensors: Is a directory: check the path"):
+        save(small(), tmp_path / "network")

@@ -13,10 +13,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from eitlens.data import Dataset, Noise, generate
-from eitlens.data.files import write_json
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.files import write_json
 from eitlens.train import NetworkConfig, SourceConfig, train
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.claim import claim
@@ -180,7 +180,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("eitlens.data.files.os.fsync", full)
+        patch.setattr("eitlens.files.os.fsync", full)
         with pytest.raises(InputError, match="No space left on device: free some"):
             train(run, tmp_path / "run", device="cpu")
     assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == before

@@ -82,9 +82,9 @@ def table2(
     from rich.progress import track
 
     from eitlens.data import pick_device
-    from eitlens.data.files import write_json
     from eitlens.evaluate import measure
     from eitlens.evaluate.tables.table2 import to_json
+    from eitlens.files import write_json
     from eitlens.models import names as known
 
     place = pick_device(device)

@@ -26,8 +26,8 @@ def calibrate(
     from eitlens.cli.generate import recipe
     from eitlens.cli.show import say
     from eitlens.data import pick_device
-    from eitlens.data.files import write_atomically
     from eitlens.figures.calibration import calibration_figure
+    from eitlens.files import write_atomically
     from eitlens.imaging import fitting, readers
     from eitlens.imaging.calibration import FILE
     from eitlens.imaging.formats import text

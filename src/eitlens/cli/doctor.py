@@ -130,7 +130,7 @@ def _weights() -> str:
 def _folders() -> str:
     from tempfile import TemporaryFile, gettempdir
 
-    from eitlens.data.files import make_folder
+    from eitlens.files import make_folder
     from eitlens.web.runtime import cache_folder
 
     places = (cache_folder(), Path(gettempdir()))

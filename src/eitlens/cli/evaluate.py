@@ -40,10 +40,10 @@ def evaluate(
 
     from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
-    from eitlens.data.files import write_json
     from eitlens.evaluate.score import score
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import reliability_curve
+    from eitlens.files import write_json
 
     place, console = pick_device(device), Console()
     trained = Trained.load(run, weights, place)
@@ -83,11 +83,11 @@ def sweep(
     from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
     from eitlens.data.config import choose
-    from eitlens.data.files import write_json
     from eitlens.evaluate.sweep import SWEEPS
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import sweep_figure
+    from eitlens.files import write_json
 
     console, kinds = Console(), kind or list(SWEEPS)
     for name in kinds:
@@ -117,8 +117,8 @@ def sweep(
 
 def _target(out: Path) -> Path:
     """Where scores go, looked at before they are computed; their picture goes beside them."""
-    from eitlens.data.files import make_folder
     from eitlens.errors import InputError
+    from eitlens.files import make_folder
 
     if out.suffix != ".json":
         raise InputError(f"{out}: scores are written as JSON: give a name that ends in .json")

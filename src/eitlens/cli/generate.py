@@ -51,21 +51,7 @@ def generate(
 
 def recipe(preset: str, config: Path | None) -> "DataConfig":
     """From a JSON file, or a preset where none is given."""
-    import json
-
     from eitlens.data import DataConfig
     from eitlens.data import preset as named
-    from eitlens.errors import InputError
 
-    if config is None:
-        return named(preset)
-    try:
-        return DataConfig.from_dict(json.loads(config.read_text()))
-    except OSError as error:
-        raise InputError(f"{config}: {error.strerror}: see docs/data_format.md for an example") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise InputError(f"{config}: {error}") from None
-        raise InputError(
-            f"{config}: not a JSON file ({error}): see docs/data_format.md for an example"
-        ) from None
+    return named(preset) if config is None else DataConfig.read(config)

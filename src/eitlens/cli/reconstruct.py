@@ -97,7 +97,7 @@ def _checked(targets: list[Path]) -> list[Path]:
 
 
 def _write(found: "Reconstruction", target: Path) -> None:
-    from eitlens.data.files import make_folder, write_atomically
+    from eitlens.files import make_folder, write_atomically
     from eitlens.imaging.formats import npz, text
 
     make_folder(target.parent)

@@ -8,12 +8,12 @@ import torch
 
 from eitlens.data.config import DataConfig
 from eitlens.data.dataset import Dataset
-from eitlens.data.files import sha256
 from eitlens.data.format import read_samples, verify
 from eitlens.data.manifest import Shard
 from eitlens.data.phantoms import to_tensors
 from eitlens.data.samples import Samples, pack
 from eitlens.errors import InputError
+from eitlens.files import sha256
 from eitlens.phantom import indicator
 
 _SPOT = 4

@@ -4,9 +4,11 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from eitlens.errors import InputError
+from eitlens.files import read_json
 
 if TYPE_CHECKING:
     import torch
@@ -178,6 +180,11 @@ class DataConfig:
         if not isinstance(top.get("name"), str):
             raise InputError("data configuration: 'name' is missing or not text: name the data set")
         return DataConfig(**(top | nested))
+
+    @staticmethod
+    def read(path: Path) -> "DataConfig":
+        """From a JSON file."""
+        return read_json(path, DataConfig.from_dict, "see docs/data_format.md for an example")
 
 
 def known_keys(values: object, kind: type[Any], what: str) -> dict[str, Any]:

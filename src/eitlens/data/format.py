@@ -23,9 +23,9 @@ from torch import Tensor
 
 from eitlens.data import phantoms
 from eitlens.data.config import CurrentsConfig, known_keys
-from eitlens.data.files import disk_errors, write_atomically
 from eitlens.data.samples import Samples, packed_size
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, write_atomically
 
 VERSION = 1
 _KEY = "eitlens"

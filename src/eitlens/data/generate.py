@@ -17,12 +17,12 @@ import torch
 
 from eitlens.data.config import DataConfig
 from eitlens.data.device import available_cores, pick_device
-from eitlens.data.files import make_folder, sweep
 from eitlens.data.format import Header, made_with, read_header, shard_name, verify, write_shard
 from eitlens.data.manifest import FILE, Manifest, list_shards, read_manifest, write_manifest
 from eitlens.data.samples import Samples, concatenate
 from eitlens.data.simulate import Simulator
 from eitlens.errors import InputError
+from eitlens.files import make_folder, sweep
 
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""

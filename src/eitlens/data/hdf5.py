@@ -23,7 +23,6 @@ from torch import Tensor
 
 from eitlens.data.config import CurrentsConfig, Split
 from eitlens.data.dataset import Dataset
-from eitlens.data.files import disk_errors, make_folder
 from eitlens.data.format import Header, made_with, shard_name, write_shard
 from eitlens.data.manifest import FILE, Manifest, list_shards, write_manifest
 from eitlens.data.recover import recover
@@ -31,6 +30,7 @@ from eitlens.data.samples import Samples, pack
 from eitlens.domain import Square
 from eitlens.domain.base import CPU
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder
 
 PHI, TARGET, TARGET_KEY = "phi_bm10bp1", "I_true_num4", "I_true"
 _BATCH = 100

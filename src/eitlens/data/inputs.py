@@ -11,9 +11,9 @@ from safetensors.torch import load, save
 from eitlens.data.codes import Codes
 from eitlens.data.config import CurrentsConfig, known_keys
 from eitlens.data.features import Features
-from eitlens.data.files import write_atomically, write_json
 from eitlens.errors import InputError
 from eitlens.feature.gaussian import GaussianPrior
+from eitlens.files import write_atomically, write_json
 
 JSON, TENSORS = "features.json", "features.safetensors"
 _GAUSSIAN = "gaussian"

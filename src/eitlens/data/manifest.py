@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from eitlens.data.config import SPLITS, CurrentsConfig, Split, known_keys
-from eitlens.data.files import disk_errors, sha256, write_atomically
 from eitlens.data.format import VERSION, Header
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, sha256, write_atomically
 
 FILE = "manifest.json"
 FORMAT = "eitlens-data"

@@ -13,8 +13,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from eitlens.data.files import disk_errors, make_folder
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder
 
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
 SUFFIXES = ("", ".png", ".pdf", ".svg")

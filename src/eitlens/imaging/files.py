@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from torch import Tensor
 
-from eitlens.data.files import make_folder, write_atomically
 from eitlens.errors import InputError
+from eitlens.files import make_folder, write_atomically
 from eitlens.imaging.formats import npz, text
 from eitlens.imaging.isolation import SafeParser
 from eitlens.imaging.measurement import Measurement

@@ -5,13 +5,18 @@ the batch is free. Input `features`, output `logits`. Every file is run in onnxr
 over.
 """
 
+import logging
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder
 from eitlens.models.base import Network
 from eitlens.models.registry import names
 
@@ -35,7 +40,8 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
     training = network.training
     network.eval()
     try:
-        _write(network, Path(path), n, batch)
+        free = None if batch else ({0: torch.export.Dim("batch")},)
+        write_graph(network, Path(path), ["logits"], free, features=_sample(network, batch or 2, n))
         difference = compare(network, path, n, batch or 3)
     finally:
         network.train(training)
@@ -49,32 +55,53 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
 
 def compare(network: Network, path: str | Path, n: int, batch: int) -> float:
     """The largest difference between file and network on `batch` images, relative where logits exceed 1."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     features = _sample(network, batch, n)
-    logits = torch.from_numpy(session.run(None, {"features": features.numpy()})[0])
+    (logits,) = run_graph(path, features=features)
     with torch.no_grad():
         expected = network(features)
     return float((logits - expected).abs().max() / expected.abs().max().clamp(min=1))
 
 
-def _write(network: Network, path: Path, n: int, batch: int | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with torch.no_grad(), warnings.catch_warnings():
-        # The exporter speaks of its own deprecations and of packages it does without.
-        warnings.simplefilter("ignore")
+def write_graph(
+    module: nn.Module, path: Path, outputs: Sequence[str], dynamic_shapes: Any = None, **inputs: Tensor
+) -> None:
+    """Trace the module on the named inputs and write it."""
+    make_folder(path.parent)
+    with torch.no_grad(), _quiet_exporter(), disk_errors(path):
         torch.onnx.export(
-            network,
-            (_sample(network, batch or 2, n),),
+            module,
+            tuple(inputs.values()),
             path,
             dynamo=True,
-            dynamic_shapes=None if batch else ({0: torch.export.Dim("batch")},),
-            input_names=["features"],
-            output_names=["logits"],
+            dynamic_shapes=dynamic_shapes,
+            input_names=list(inputs),
+            output_names=list(outputs),
             external_data=False,
             verbose=False,
         )
+
+
+def run_graph(path: str | Path, **inputs: Tensor) -> list[Tensor]:
+    """The outputs of a written graph."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    found = session.run(None, {name: values.numpy() for name, values in inputs.items()})
+    return [torch.from_numpy(values) for values in found]
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """The exporter speaks of its own deprecations, and of packages that nobody asked for."""
+    log = logging.getLogger("torch.onnx")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(before)
 
 
 def _sample(network: Network, batch: int, n: int) -> Tensor:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder
 from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
@@ -30,16 +31,17 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     `compact` stores matrices in 16 bits and splits the file into shards of at most 15 MB: for shipping.
     """
     weights = _weights(path)
-    weights.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     description = {"format": FORMAT, "preset": network.preset, "settings": asdict(network.config)}
     partial = weights.with_suffix(".json.partial")
-    partial.write_text(json.dumps(description, indent=2) + "\n")
-    if compact:
-        shards.write(shards.halved(tensors), weights, shards.LIMIT)
-    else:
-        shards.write(tensors, weights)
-    os.replace(partial, partial.with_suffix(""))
+    make_folder(weights.parent)
+    with disk_errors(weights):
+        partial.write_text(json.dumps(description, indent=2) + "\n")
+        if compact:
+            shards.write(shards.halved(tensors), weights, shards.LIMIT)
+        else:
+            shards.write(tensors, weights)
+        os.replace(partial, partial.with_suffix(""))
     return weights
 
 

@@ -16,8 +16,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from eitlens.data.config import known_keys
-from eitlens.data.files import disk_errors, write_atomically
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, write_atomically
 
 FORMAT = 1
 _HEADER = "eitlens-run"

@@ -14,6 +14,7 @@ from eitlens.data import DataConfig, Noise
 from eitlens.data.config import at_least, choose, known_keys
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
+from eitlens.files import read_json
 from eitlens.train.losses import LOSS_NAMES, LossName
 from eitlens.train.schedule import Schedule
 
@@ -171,12 +172,7 @@ class TrainConfig:
     @staticmethod
     def read(path: Path) -> "TrainConfig":
         """From a JSON file."""
-        try:
-            return TrainConfig.from_dict(json.loads(path.read_text()))
-        except (OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise InputError(f"{path}: {error}") from None
-            raise InputError(f"{path}: not a JSON file ({error}): see docs/training.md") from None
+        return read_json(path, TrainConfig.from_dict, "see docs/training.md")
 
 
 def _source(values: object) -> SourceConfig:

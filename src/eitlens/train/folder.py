@@ -12,7 +12,6 @@ result.json          written last: where it is, the run is finished
 
 import csv
 import io
-import json
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -22,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 
 from eitlens import __version__
 from eitlens.data import Codes, DataConfig, Features
-from eitlens.data.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.data.inputs import read_inputs, write_inputs
 from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.models import Network, save
 from eitlens.train.claim import claim
 from eitlens.train.config import TrainConfig, difference
@@ -92,7 +90,7 @@ class RunFolder:
     def recipe(self) -> DataConfig | None:
         """How the data were made, if it is known."""
         file = self.path / "data.json"
-        return DataConfig.from_dict(read_json(file)) if file.exists() else None
+        return DataConfig.read(file) if file.exists() else None
 
     def keep_features(self, features: Features | Codes) -> None:
         """Write what the network is fed with."""
@@ -104,12 +102,7 @@ class RunFolder:
 
     def keep(self, network: Network, name: str) -> None:
         """Write weights and their description."""
-        target = self.path / f"{name}.safetensors"
-        with disk_errors(target):
-            try:
-                save(network, target)
-            except SafetensorError as error:
-                raise InputError(f"{target}: {error}: free some space and run the command again") from None
+        save(network, self.path / f"{name}.safetensors")
 
 
 class Log:
@@ -139,15 +132,6 @@ def read_log(path: Path) -> list[dict[str, str]]:
         lines = path.read_text().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
     return [row for row in csv.DictReader(whole) if None not in row and None not in row.values()]
-
-
-def read_json(path: Path) -> Any:
-    """The values of a JSON file."""
-    try:
-        with disk_errors(path):
-            return json.loads(path.read_text())
-    except ValueError as error:
-        raise InputError(f"{path}: not a JSON file ({error}): is it whole?") from None
 
 
 def git_state() -> dict[str, Any]:

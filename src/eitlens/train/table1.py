@@ -18,13 +18,13 @@ import torch
 
 from eitlens.data import DataConfig, Dataset, Noise, Samples, generate, pick_device
 from eitlens.data import preset as data_preset
-from eitlens.data.files import write_json
 from eitlens.evaluate.examples import make_examples
 from eitlens.evaluate.score import score
 from eitlens.evaluate.tables.cells import TABLE1, Cell
 from eitlens.evaluate.tables.cells import VARIANTS as VARIANTS_FOLDER
 from eitlens.evaluate.tables.published import LEVELS
 from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.files import write_json
 from eitlens.models.registry import preset as network_preset
 from eitlens.train import Observer, train
 from eitlens.train.claim import claim

@@ -5,10 +5,6 @@ and gives `phi` and `index`, both (n+1, n+1); a network takes (1, L, 4n) and giv
 can do with fewer currents finds nan in the place of those that were not measured.
 """
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +16,7 @@ from eitlens.data import Codes, Features
 from eitlens.data.features import zero_padded_gradient
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
-from eitlens.models.export import need_packages
+from eitlens.models.export import need_packages, run_graph, write_graph
 from eitlens.models.flagship import Flagship
 from eitlens.web.drawing import BODY
 
@@ -104,46 +100,14 @@ def _write(
     module: nn.Module, sample: Tensor, expected: tuple[Tensor, ...], path: Path, outputs: list[str]
 ) -> Graph:
     need_packages()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with torch.no_grad(), _quiet_exporter():
+    with torch.no_grad():
         module(sample)  # makes the constants that tracing must find ready
-        torch.onnx.export(
-            module,
-            (sample,),
-            path,
-            dynamo=True,
-            input_names=["difference"],
-            output_names=outputs,
-            external_data=False,
-            verbose=False,
-        )
-    error = _difference(path, sample, expected)
+    write_graph(module, path, outputs, difference=sample)
+    pairs = zip(run_graph(path, difference=sample), expected, strict=True)
+    error = max(float((found - wanted).abs().max() / wanted.abs().max()) for found, wanted in pairs)
     if not error <= TOLERANCE:
         path.unlink()
         raise InputError(
             f"{path.name}: onnxruntime differs from PyTorch by {error:.1e}: it cannot be exported"
         )
     return Graph(path.name, error)
-
-
-@contextmanager
-def _quiet_exporter() -> Iterator[None]:
-    """The exporter speaks of its own deprecations, and of packages that nobody asked for."""
-    log = logging.getLogger("torch.onnx")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.setLevel(before)
-
-
-def _difference(path: Path, sample: Tensor, expected: tuple[Tensor, ...]) -> float:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    found = session.run(None, {"difference": sample.numpy()})
-    pairs = zip(found, expected, strict=True)
-    return max(float((torch.from_numpy(a) - b).abs().max() / b.abs().max()) for a, b in pairs)

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from eitlens.errors import InputError
 
 _PREFIX = ".tmp"
+T = TypeVar("T")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -33,6 +35,18 @@ def write_atomically(path: Path, content: bytes) -> None:
 def write_json(path: Path, values: object) -> None:
     """Write a JSON file, whole or not at all."""
     write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
+    """What `build` makes of the values of a JSON file; every error names the file."""
+    try:
+        return build(json.loads(path.read_text()))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}: {remedy}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
 
 
 def make_folder(folder: Path) -> None:
