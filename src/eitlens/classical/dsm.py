@@ -32,7 +32,6 @@ from eitlens.forward.currents import arclength
 from eitlens.memory import cached
 
 Field = Float64[Tensor, "*batch nx ny"]
-MODES = 16
 
 
 class Probe(NamedTuple):
@@ -52,7 +51,7 @@ class Probe(NamedTuple):
 
 
 def direct_sampling(
-    domain: Domain, difference: Data, s: float = 1.0, gamma: float = 1.0, modes: int = MODES
+    domain: Domain, difference: Data, s: float = 1.0, gamma: float = 1.0, modes: int = 16
 ) -> Field:
     """The DSM index from (…, L, N) boundary data: an image (…, nx, ny), the mean over the L currents.
 
@@ -79,7 +78,7 @@ def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Pro
 
 
 def probing(
-    domain: Domain, s: float = 1.0, gamma: float = 1.0, modes: int = MODES, device: torch.device = CPU
+    domain: Domain, s: float = 1.0, gamma: float = 1.0, modes: int = 16, device: torch.device = CPU
 ) -> Probe:
     """What `compare` needs for the exponents s and γ and the first `modes` frequencies.
 

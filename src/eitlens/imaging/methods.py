@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 
-from eitlens.classical.dsm import MODES, direct_sampling
+from eitlens.classical import direct_sampling
 from eitlens.data import CurrentsConfig
 from eitlens.errors import InputError
 from eitlens.imaging import store
@@ -43,7 +43,7 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, domain)
-    index = direct_sampling(domain, prepared.difference, modes=min(MODES, domain.boundary_size // 2 - 1))
+    index = direct_sampling(domain, prepared.difference)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
     image = index / index.max().clamp(min=1e-300)
