@@ -170,6 +170,11 @@ def test_quotes_follow_their_sources(tmp_path):
     exact = evaluation["scores"][0]["metrics"]["soft_dice"]["mean"]
     assert lookup("table1/uit/0 soft_dice", PLACES) == f"{exact:.3f}"
     assert lookup("paper/uit soft_dice 0.05", PLACES) == "0.858"
+    assert lookup("sweep/flagship/contrast soft_dice 10", PLACES) == lookup(
+        "sweep/flagship/noise soft_dice 0.0", PLACES
+    )
+    assert float(lookup("sweep/flagship/shapes soft_dice polygons, apart", PLACES)) < 0.9
+    assert lookup("sweep/nobody/noise soft_dice 0.0", PLACES) == "–"
     last = json.loads((ROOT / "results/table1/uit/0/result.json").read_text())["last"]["soft_dice"]
     assert lookup("table1/uit/0 result.last.soft_dice", PLACES) == f"{last:.3f}"
     assert lookup("table1/uit/0 log.soft_dice 50", PLACES) == f"{last:.3f}"

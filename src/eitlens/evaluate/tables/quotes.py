@@ -8,6 +8,7 @@ variants/NAME/NETWORK/TAU METRIC [AT]   the same of a variant
 table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.cross_entropy
 table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
 shipped/NAME/L METRIC AT                a network of the package, given L currents
+sweep/NAME/KIND METRIC VALUE            the same, from the sweep.json beside its weights
 limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
 study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
 paper/NETWORK METRIC AT                 what the paper prints
@@ -45,6 +46,8 @@ def lookup(source: str, places: Places) -> str:
         kind, _, name = place.partition("/")
         if kind == "limit":
             return number(_limit(places.results / "information_limit", name, key, " ".join(rest)))
+        if kind == "sweep":
+            return number(_swept(places.shipped, name, key, " ".join(rest)))
         if kind == "study":
             return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
         at = float(rest[0]) if rest else None
@@ -78,6 +81,16 @@ def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
     found = json.loads(path.read_text())
     values = found[method or "scores"][metric]
     return float(sum(values) / len(values))
+
+
+def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
+    network, kind = name.split("/")
+    path = weights / network / "sweep.json"
+    if not path.exists():
+        return None
+    rows = json.loads(path.read_text())
+    found = next(row["score"] for row in rows if row["kind"] == kind and str(row["value"]) == value)
+    return float(found["metrics"][metric]["mean"])
 
 
 def _study(path: Path, keys: list[str], percent: bool) -> str:
