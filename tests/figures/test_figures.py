@@ -15,9 +15,10 @@ from eitlens.data import preset as data_preset
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.evaluate.examples import Examples, make_examples, shown
+from eitlens.evaluate.sweep import read
 from eitlens.evaluate.tables.cells import Cell
 from eitlens.evaluate.trained import Trained
-from eitlens.figures import samples, sweeps, theorem1
+from eitlens.figures import samples, theorem1
 from eitlens.figures.registry import FIGURES, figure
 from eitlens.figures.studio import Studio
 from eitlens.models import guide as guides
@@ -85,7 +86,7 @@ def test_an_unknown_figure():
 
 
 def test_the_sweep_of_a_network_is_read(full):
-    points = sweeps.read(full.weights / "flagship" / "sweep.json")
+    points = read(full.weights / "flagship" / "sweep.json")
     assert [point.value for point in points] == [0.0, 0.1]
     assert 0 < points[0].score.metrics["soft_dice"].mean < 1
 

@@ -130,7 +130,7 @@ def _polynomial(
 
 
 def _powers(z: Complex128[Tensor, "points"], count: int) -> Complex128[Tensor, "count points"]:
-    """1, z, z², …, twice as many each time: for |z| ≤ 1 to a few digits of the last place."""
+    """1, z, z², …, twice as many each time: for |z| ≤ 1 to a few units in the last place."""
     found = torch.ones_like(z)[None]
     while len(found) < count:
         found = torch.cat([found, found * (found[-1] * z)])

@@ -33,6 +33,12 @@ class Score:
         """As plain JSON values."""
         return asdict(self)
 
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> "Score":
+        """From those."""
+        metrics = {name: Summary(**found) for name, found in values["metrics"].items()}
+        return Score(values["samples"], metrics, Summary(**values["calibration"]), values["reliability"])
+
     def rows(self) -> dict[str, Summary]:
         """Every line of a table."""
         return self.metrics | {"calibration_error": self.calibration}

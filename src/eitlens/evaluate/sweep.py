@@ -4,9 +4,11 @@ One thing is changed at a time, from the recipe the network was trained for; all
 numbers included, stays. Samples are simulated on the fly, from the recipe's test split.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -48,6 +50,12 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self)
+
+
+def read(file: Path) -> list[Point]:
+    """The points of a sweep.json."""
+    rows = json.loads(file.read_text())
+    return [Point(row["kind"], row["value"], Score.from_dict(row["score"])) for row in rows]
 
 
 def resolution(recipe: DataConfig) -> list[Case]:

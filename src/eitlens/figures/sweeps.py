@@ -4,14 +4,10 @@ Drawn from the sweep.json that `eitlens sweep` leaves beside the weights; where 
 point are computed here.
 """
 
-import json
 from pathlib import Path
-from typing import Any
 
 from eitlens.data import preset as data_preset
-from eitlens.evaluate.score import Score
-from eitlens.evaluate.statistics import Summary
-from eitlens.evaluate.sweep import SWEEPS, Point, sweep
+from eitlens.evaluate.sweep import SWEEPS, Point, read, sweep
 from eitlens.figures.evaluation import sweep_figure
 from eitlens.figures.studio import Studio
 from eitlens.figures.style import picture, say_missing
@@ -32,16 +28,6 @@ def draw(studio: Studio, path: Path) -> str:
     with picture(path, 1, 1) as axes:
         say_missing(axes[0, 0], "sweeps", "no trained network here")
     return "needs a network of the package"
-
-
-def read(file: Path) -> list[Point]:
-    """The points of a sweep.json."""
-    return [Point(row["kind"], row["value"], _score(row["score"])) for row in json.loads(file.read_text())]
-
-
-def _score(values: dict[str, Any]) -> Score:
-    metrics = {name: Summary(**found) for name, found in values["metrics"].items()}
-    return Score(values["samples"], metrics, Summary(**values["calibration"]), values["reliability"])
 
 
 def _computed(studio: Studio, name: str) -> list[Point]:

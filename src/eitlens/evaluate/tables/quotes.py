@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from eitlens.errors import InputError
+from eitlens.evaluate.sweep import read
 from eitlens.evaluate.tables.cells import read_record, read_shipped
 from eitlens.evaluate.tables.markdown import NONE, number
 from eitlens.evaluate.tables.page import Places
@@ -88,9 +89,8 @@ def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
     path = weights / network / "sweep.json"
     if not path.exists():
         return None
-    rows = json.loads(path.read_text())
-    found = next(row["score"] for row in rows if row["kind"] == kind and str(row["value"]) == value)
-    return float(found["metrics"][metric]["mean"])
+    point = next(point for point in read(path) if point.kind == kind and str(point.value) == value)
+    return point.score.metrics[metric].mean
 
 
 def _study(path: Path, keys: list[str], percent: bool) -> str:
