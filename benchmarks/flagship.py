@@ -21,10 +21,10 @@ import torch
 from eitlens.data import Samples, pick_device
 from eitlens.data import preset as data_preset
 from eitlens.data.config import Split
+from eitlens.evaluate import evaluation
 from eitlens.evaluate.score import score
 from eitlens.evaluate.simulated import simulate
 from eitlens.evaluate.trained import Trained, save_compact
-from eitlens.files import write_json
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
 from eitlens.train.sources import Supply
@@ -126,10 +126,10 @@ def _scores(given: argparse.Namespace, run: Path, out: Path, count: int) -> list
         samples = _samples(name, "test" if given.mode == "score" else "validation", count, device)
         for tau in LEVELS:
             found = score(trained.reading(currents), samples, tau)
-            rows.append({"data": name, "currents": currents, "tau": tau} | found.to_dict())
+            rows.append(evaluation.row(found, name, currents, tau))
             shown = " ".join(f"{key} {found.metrics[key].mean:.4f}" for key in SHOWN)
             print(name, f"L={currents} τ={tau:g}", shown, f"cal {found.calibration.mean:.4f}", flush=True)
-        write_json(out / "evaluation.json", {"run": run.name, "scores": rows})
+        evaluation.write(out / "evaluation.json", run.name, rows)
     return rows
 
 

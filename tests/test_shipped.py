@@ -10,9 +10,9 @@ from eitlens.data import Noise, preset
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.evaluate.score import SEED
 from eitlens.evaluate.simulated import simulate
-from eitlens.evaluate.tables.cells import SHIPPED
 from eitlens.imaging import load, sampling, shipped, store
 from eitlens.models import guide as guides
+from eitlens.weights import SHIPPED
 
 MIB = 2**20
 EXPECTED = json.loads((Path(__file__).parent / "shipped.json").read_text())

@@ -1,4 +1,4 @@
-"""From a measurement to an image, with a trained network: calibration, warnings, fine-tuning, electrodes.
+"""From a measurement to an image, with a trained network: calibration, warnings, fine-tuning.
 
     python validation/imaging.py [NAME or FOLDER] [--phantoms 32] [--out FILE]
 
@@ -9,7 +9,6 @@ default network that comes with the package; without any the study says so and e
 1. The reliability after calibration: no worse than before, at τ = 0, 0.05, 0.2.
 2. Warnings: the share of images flagged for contrast or amplitude, at contrasts 2, 5, 10, 50; false ones are rare.
 3. Fine-tuning: neither the mean misfit nor the mean Dice gets worse, at τ = 0, 0.05, 0.2.
-4. Dice by the number of electrodes.
 """
 
 import argparse
@@ -26,10 +25,10 @@ from eitlens.domain import Square
 from eitlens.evaluate.metrics import cross_entropy, hard_dice
 from eitlens.figures.calibration import calibration_figure
 from eitlens.forward import GridSolver, add_noise
-from eitlens.imaging import Imager, Measurement, boundary, fitting, shipped
+from eitlens.imaging import Imager, Measurement, fitting, shipped
 from eitlens.phantom import PhantomBatch, indicator
 
-LEVELS, CONTRASTS, ELECTRODES = (0.0, 0.05, 0.2), (2.0, 5.0, 10.0, 50.0), (16, 32, 64, 128, 800)
+LEVELS, CONTRASTS = (0.0, 0.05, 0.2), (2.0, 5.0, 10.0, 50.0)
 STEPS, SEED, FEW = 12, 11, 8
 
 
@@ -87,23 +86,6 @@ def shares(imager: Imager, batch: PhantomBatch, contrast: float) -> dict[str, di
     return found | {f"{LEVELS[1]:g}-refined": flagged(imager, batch[:FEW], contrast, LEVELS[1], STEPS)}
 
 
-def by_electrodes(imager: Imager, data: Tensor, truth: Tensor, tau: float) -> dict[int, float]:
-    """Mean Dice by the number of even points, none of them a corner, each with noise of its own."""
-    square, found = Square(imager.reader.n), {}
-    g = imager.reader.currents.build(square)
-    for count in ELECTRODES:
-        s = (torch.arange(count, dtype=torch.float64) + 0.5) * (square.perimeter / count)
-        points, currents = (boundary.from_nodes(v, s, square) for v in (square.boundary().T, g))
-        images = []
-        for k, one in enumerate(data):
-            values = add_noise(boundary.from_nodes(one, s, square), tau, SEED + k)
-            images.append(
-                imager(Measurement(points.T, currents, values, torch.zeros_like(values)), misfit=False).image
-            )
-        found[count] = float(scores(images, truth)[0].mean())
-    return found
-
-
 def measured(imager: Imager, batch: PhantomBatch) -> Tensor:
     """The data f - f0 for the currents of the reader."""
     square = Square(imager.reader.n)
@@ -118,7 +100,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", type=Path, default=OUT / "imaging.json")
     given = parser.parse_args()
-    print("Imaging: calibration, warnings, fine-tuning, electrodes")
+    print("Imaging: calibration, warnings, fine-tuning")
     if given.model is None and not shipped():
         print("  no trained network is installed: give the folder of a run")
         return
@@ -148,8 +130,6 @@ def main() -> None:
             f"{given.phantoms} refined, {one.worse} lost more than 0.01, {one.seconds:.1f} s each",
             flush=True,
         )
-    electrodes = {f"{tau:g}": by_electrodes(imager, data, truth, tau) for tau in (0.0, 0.05)}
-    print(f"  Dice by electrodes: {electrodes}")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "model": imager.name,
@@ -157,7 +137,7 @@ def main() -> None:
         "reliability": reliability,
         "warnings": warnings,
     }
-    record |= {"refine": {f"{one.tau:g}": asdict(one) for one in tuning}, "electrodes": electrodes}
+    record |= {"refine": {f"{one.tau:g}": asdict(one) for one in tuning}}
     given.out.write_text(json.dumps(record, indent=2) + "\n")
     for one in tuning:
         expect(one.misfit[1] <= one.misfit[0], f"τ = {one.tau:g}: fine-tuning does not raise the misfit")

@@ -7,7 +7,9 @@ from eitlens.errors import InputError
 
 
 def finite(values: Tensor, name: str) -> Tensor:
-    """Return `values` unless one of them is NaN or infinite."""
+    """Return `values` unless one of them is NaN or infinite; unseen while exporting, as a graph cannot ask."""
+    if torch.compiler.is_exporting():
+        return values
     bad = int((~torch.isfinite(values)).sum())
     if bad:
         raise InputError(

@@ -40,13 +40,17 @@ def write_json(path: Path, values: object) -> None:
 def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
     """What `build` makes of the values of a JSON file; every error names the file."""
     try:
-        return build(json.loads(path.read_text()))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}: {remedy}") from None
     except ValueError as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
+    try:
+        return build(values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not as eitlens writes it ({error!r}): {remedy}") from None
 
 
 def make_folder(folder: Path) -> None:

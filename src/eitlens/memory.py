@@ -16,6 +16,7 @@ _CUDA_BUDGET, _CUDA_FRACTION = 8 * 2**30, 0.5
 def cached(function: Callable[P, T]) -> Callable[P, T]:
     """Remember the last results of a function that makes constant tensors, which nobody may change in place.
 
+    So a function for users gives them a copy: `xy = square.nodes(); xy += 1` must not move everybody's nodes.
     They are made outside inference mode: what is made inside can never be trained through, and a validation
     often comes before the first training step.
     """

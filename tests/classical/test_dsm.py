@@ -114,7 +114,8 @@ def test_the_index_is_an_attention_kernel() -> None:
     value = torch.einsum("ijab,ijb->ija", torch.linalg.cholesky(matrix).mT, x)
     query, key = x / x.norm(dim=-1, keepdim=True), x
     # Both query and value carry the length of x: the ratio does not depend on how long it is.
-    index = (query * key).sum(-1) * x.norm(dim=-1) / value.norm(dim=-1) / SMALL.boundary_norm(DISK[0])
+    size = SMALL.boundary_weight**0.5 * DISK[0].norm()
+    index = (query * key).sum(-1) * x.norm(dim=-1) / value.norm(dim=-1) / size
     found = direct_sampling(SMALL, DISK[:1], s=1.5, gamma=0.0, modes=60)
     torch.testing.assert_close(found[inner], index, rtol=1e-5, atol=1e-8)
 

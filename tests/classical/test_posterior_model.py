@@ -102,6 +102,34 @@ def test_the_accuracy_asked_for_is_small_against_the_noise() -> None:
     assert float(error.median()) < 0.01
 
 
+SMOOTH, ROUGH = currents.cosine(Square(200), 3), currents.arclength(Square(200), 40)[-4:]
+
+
+def one_ellipse(given: Tensor, tau: float = 0.05) -> Target:
+    """The target of one ellipse; nothing is measured."""
+    likelihood = Likelihood(given[None], torch.full((1,), tau, dtype=torch.float64))
+    prior = EllipseSampler(seed=1, count=1)
+    return Target.build(Square(200), given, prior, likelihood, 0.01 * tau)
+
+
+@pytest.mark.parametrize("given", [SMOOTH, ROUGH], ids=["cosine", "arclength"])
+def test_the_tolerance_holds_for_any_currents(given: Tensor) -> None:
+    """Against the solver, on other draws than those tried: by the rules alone the rough ones would be 3e-3 off."""
+    target = one_ellipse(given)
+    z = target.coordinates.draw(64, 2, CPU)
+    batch = of_rows(Ellipse, target.coordinates.rows(z), 10.0, 1.0)
+    exact = BoundaryIntegralSolver(Square(200), 1e-7).difference(batch, given)
+    error = (target.data(z) - exact).abs().amax(-1) / exact.square().mean(-1).sqrt()
+    assert float(error.max()) < 5e-4
+
+
+@pytest.mark.parametrize(("tau", "stride"), [(0.01, 2), (0.05, 4), (0.2, 5)])
+def test_smooth_currents_need_no_more_than_the_rules_say(tau: float, stride: int) -> None:
+    target = one_ellipse(SMOOTH, tau)
+    assert (target.electrodes.stride, target.tolerance) == (stride, 0.01 * tau)
+    assert target.electrodes.series is not None
+
+
 # --- coordinates
 
 

@@ -53,6 +53,17 @@ def test_trained_cells_get_their_learning_curve(root, monkeypatch):
     assert (Cell("unet", 0.05).folder(root / "results/table1") / "learning_curve.png").stat().st_size > 1000
 
 
+def test_no_minutes_are_not_all_the_time_there_is(root, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "eitlens.train.table1.fill", lambda plan, cells, minutes, *_: given.append(minutes) or {}
+    )
+    words = ("benchmark", "table1", "fno/0", "--train", "--root", root, "--device", "cpu")
+    for more in (("--minutes", 0), ()):
+        assert _run(*words, *more).exit_code == 0
+    assert given == [0, float("inf")]
+
+
 def test_table_2_is_measured_kept_and_written(root):
     done = _run("benchmark", "table2", "fno", "--machine", "a test", "--root", root)
     assert done.exit_code == 0, done.output

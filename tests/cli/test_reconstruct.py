@@ -85,7 +85,10 @@ def test_through_a_pipe(phantom):
         (("reconstruct", "-", "-o", "image.gif"), "image.gif: images are written as .png, .pdf, .npz, .json"),
         (("reconstruct", "-", "--seconds", "9"), "--seconds 9: only --method posterior takes its time"),
         (("reconstruct", "-", "--method", "dsm"), "error: standard input: empty"),
-        (("sweep", "nowhere"), "nowhere/best.safetensors: no such file: is nowhere a run"),
+        (
+            ("sweep", "nowhere"),
+            "no trained network 'nowhere': the names installed are: flagship, uit-small; and there is no such folder",
+        ),
         (("demo", "--n", "32", "--out", "demo.foo"), "demo.foo: pictures are written as .png, .pdf, .svg"),
         (("demo", "--n", "32", "--out", "/dev/null/demo.png"), "/dev/null: File exists: check the path"),
         (("reconstruct", "-", "--model", "nothing"), "standard input: empty"),

@@ -9,6 +9,7 @@ from eitlens.cli.evaluate import evaluate, sweep
 from eitlens.cli.train import train
 from eitlens.data import DataConfig, generate
 from eitlens.errors import InputError
+from eitlens.evaluate.tables.cells import read_shipped
 
 app = typer.Typer()
 for command in (train, evaluate, sweep):
@@ -47,7 +48,7 @@ def recipe(tmp_path_factory):
     return file
 
 
-def test_from_nothing_to_a_measured_network(recipe, tmp_path):
+def test_from_nothing_to_a_measured_network(recipe, tmp_path, monkeypatch):
     out, home = tmp_path / "run", tmp_path / "home"
     done = _run("train", "--config", recipe, "--out", out, "--device", "cpu", "--export", home)
     assert done.exit_code == 0, done.output
@@ -60,6 +61,7 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path):
     assert "calibration error" in done.output
     scores = json.loads((home / "evaluation.json").read_text())["scores"]
     assert [row["tau"] for row in scores] == [0, 0.05, 0.2]
+    assert {(row["data"], row["currents"], row["samples"]) for row in scores} == {("tiny", 1, 4)}
     assert {"mean", "median", "low", "high"} == set(scores[0]["metrics"]["relative_l2"])
 
     # Told before anything is computed: the picture goes beside the scores, under the same name.
@@ -74,6 +76,20 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path):
     assert done.exit_code == 0, done.output
     assert (out / "sweep.png").stat().st_size > 1000
 
+    # As one of the package's networks, by its name or its folder: what came with it stays as it is.
+    assert list(read_shipped(tmp_path, "tiny")) == ["home/1", "run/1"]
+    monkeypatch.setattr("eitlens.imaging.store.SHIPPED", tmp_path)
+    monkeypatch.chdir(out)
+    before = {file: file.read_bytes() for file in home.iterdir()}
+    for command in ("evaluate", "sweep"):
+        for name in ("home", home):
+            done = _run(command, name, "--device", "cpu")
+            assert "keeps the scores it came with: say where these go" in str(done.exception)
+    words = ("--device", "cpu", "--limit", 1, "--out", tmp_path / "mine.json")
+    assert _run("evaluate", "home", *words).exit_code == 0
+    assert {file: file.read_bytes() for file in home.iterdir()} == before
+    assert json.loads((tmp_path / "mine.json").read_text())["scores"][0]["samples"] == 1
+
 
 def test_stopping_and_going_on(recipe, tmp_path):
     words = ("train", "--config", recipe, "--out", tmp_path, "--device", "cpu", "--no-test")
@@ -81,6 +97,18 @@ def test_stopping_and_going_on(recipe, tmp_path):
     assert "the same command goes on" in done.output
     assert _run(*words).exit_code == 0
     assert (tmp_path / "result.json").exists()
+
+
+def test_only_the_first_process_logs_and_no_minutes_are_no_minutes(recipe, tmp_path, monkeypatch):
+    logged, stops = [], []
+    monkeypatch.setattr("eitlens.train.train", lambda *given: stops.append((given[3], len(given[4]))))
+    monkeypatch.setattr("eitlens.train.loggers.create_logger", lambda *given: logged.append(given[0]))
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        done = _run("train", "--config", recipe, "--out", tmp_path, "--logger", "wandb", "--stop-after", 0)
+        assert done.exit_code == 0, done.output
+    assert logged == ["wandb"]
+    assert stops == [(0, 2), (0, 1)]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load, save
 
 from eitlens.data import DataConfig, Dataset, Part, SamplerConfig, SolverConfig, generate
 from eitlens.data.format import shard_name
@@ -121,6 +123,32 @@ def test_damage_is_repaired(copied, tiny, whole, harm):
     report = generate(tiny, copied, device="cpu")
     assert report.replaced == (() if harm == "gone" else (path.name,))
     assert content(copied) == content(whole)
+
+
+def as_of_version_2(path: Path) -> bytes:
+    with safe_open(path, "pt") as file:
+        header = json.loads(file.metadata()["eitlens"])
+    return save(load(path.read_bytes()), {"eitlens": json.dumps(header | {"version": 2})})
+
+
+def not_a_shard(path: Path) -> bytes:
+    return save({"weight": torch.zeros(3)})
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (as_of_version_2, "format version 2, expected 1: update eitlens"),
+        (not_a_shard, "not a shard of an eitlens data set: remove it from the folder"),
+    ],
+)
+def test_what_is_not_damaged_is_not_repaired(copied, tiny, other, message):
+    path = copied / shard_name(2)
+    content = other(path)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        generate(tiny, copied, device="cpu")
+    assert path.read_bytes() == content
 
 
 def test_another_data_set_is_never_overwritten(copied, whole, other):

@@ -2,9 +2,11 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from eitlens.data import (
     CurrentsConfig,
@@ -17,11 +19,13 @@ from eitlens.data import (
     shuffled,
     symmetries,
 )
+from eitlens.data.codes import Codes
 from eitlens.data.features import zero_padded_gradient
-from eitlens.data.inputs import read_inputs
+from eitlens.data.inputs import read_inputs, write_inputs
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import harmonic_extension
+from eitlens.feature.gaussian import GaussianPrior
 from eitlens.forward import add_noise
 from eitlens.phantom import Ellipse, Phantom, indicator
 
@@ -219,8 +223,30 @@ def test_scaling_travels_as_json(samples):
 @pytest.mark.parametrize("scale", [5, "abc", ["a"] * 9])
 def test_a_damaged_file_of_features_is_one_line(tmp_path, scale):
     (tmp_path / "features.json").write_text(json.dumps({"n": N, "scale": scale}))
-    with pytest.raises(InputError, match=r"features.json: cannot be read \(.*\): copy it again from the run"):
+    message = r"features.json: not as eitlens writes it \(.*\): copy it again from the run"
+    with pytest.raises(InputError, match=message):
         read_inputs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (Path.unlink, "No such file or directory"),
+        (lambda path: path.write_bytes(b"{}"), r"not a whole safetensors file \(.*\)"),
+        (
+            lambda path: save_file({"mean": torch.zeros(1)}, path),
+            r"holds \['mean'\], expected mean, modes, parity",
+        ),
+    ],
+)
+def test_damaged_tensors_are_named_not_the_json_beside_them(tmp_path, harm, message):
+    zero = torch.zeros(2, 3, 4 * N, dtype=torch.float64)
+    prior = GaussianPrior(zero[0], zero, torch.zeros(2, dtype=torch.int64))
+    write_inputs(Codes(N, CurrentsConfig(), prior), tmp_path)
+    harm(tmp_path / "features.safetensors")
+    with pytest.raises(InputError, match=rf"features.safetensors: {message}: copy it again") as raised:
+        read_inputs(tmp_path)
+    assert "features.json" not in str(raised.value)
 
 
 def test_no_data_means_no_input():

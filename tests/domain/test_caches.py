@@ -1,9 +1,16 @@
-"""Constant tensors are made once, and serve training even when they were made in inference mode."""
+"""Constant tensors are made once, serve training even when they were made in inference mode, and stay as they are."""
 
+from collections.abc import Callable
+
+import pytest
 import torch
+from torch import Tensor
 
 from eitlens.classical import direct_sampling
-from eitlens.domain import Square
+from eitlens.classical.dsm import probing
+from eitlens.domain import Disk, Square, cosine
+from eitlens.domain.base import CPU
+from eitlens.domain.grid import box
 
 
 def test_what_inference_mode_made_can_be_trained_through() -> None:
@@ -18,4 +25,25 @@ def test_what_inference_mode_made_can_be_trained_through() -> None:
 
 
 def test_they_are_made_once() -> None:
-    assert Square(8).nodes() is Square(8).nodes()
+    assert box(8, CPU) is box(8, CPU)
+    assert cosine.synthesis(8, CPU) is cosine.synthesis(8, CPU)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Square(8).nodes,
+        Square(8).boundary,
+        Square(8).loop,
+        Disk(8).nodes,
+        Disk(8).boundary,
+        lambda: probing(Square(8), modes=4).modes,
+        lambda: probing(Square(8), modes=4).xx,
+    ],
+    ids=["nodes", "boundary", "loop", "disk nodes", "disk boundary", "probe modes", "probe field"],
+)
+def test_what_users_get_is_theirs_to_change(given: Callable[[], Tensor]) -> None:
+    before = given().clone()
+    changed = given()
+    changed += 1
+    assert torch.equal(given(), before)

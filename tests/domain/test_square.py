@@ -57,21 +57,17 @@ def test_the_trace_of_an_asymmetric_field_keeps_its_orientation() -> None:
 
 def test_weights_add_up_to_the_perimeter_and_integrate_by_the_trapezoid_rule() -> None:
     square = Square(10)
-    x, y = square.boundary().unbind(-1)
+    x, _ = square.boundary().unbind(-1)
     assert square.boundary_weight * square.boundary_size == pytest.approx(square.perimeter)
     # ∮ x² = 2·2 + 2·(2/3), to second order: the trapezoid rule errs by exactly 2·h²/3 on the two sides y =
     # ±1.
     assert square.boundary_weight * float((x**2).sum()) == pytest.approx(16 / 3 + 2 * square.h**2 / 3)
-    torch.testing.assert_close(
-        square.boundary_norm(torch.ones_like(y)), torch.tensor(8.0**0.5, dtype=torch.float64)
-    )
 
 
 def test_clearance_is_the_distance_to_the_boundary() -> None:
     points = torch.tensor([[0.0, 0.0], [0.5, -0.9], [1.0, 0.3], [0.2, 1.25]], dtype=torch.float64)
     expected = torch.tensor([1.0, 0.1, 0.0, -0.25], dtype=torch.float64)
     torch.testing.assert_close(Square(4).clearance(points), expected)
-    assert Square(4).contains(points).tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("n", [-3, 0, 1])

@@ -1,14 +1,16 @@
 import json
+from unittest.mock import Mock
 
 import pytest
+import torch
 import typer
 from torch._subclasses.fake_tensor import FakeTensorMode
 from typer.testing import CliRunner
 
 from eitlens.cli.models import models
-from eitlens.evaluate import measure
+from eitlens.evaluate import costs, measure
 from eitlens.evaluate.costs import activation_bytes, operations
-from eitlens.models import create
+from eitlens.models import Network, create
 
 # 10⁹ operations of a forward pass at 201 × 201 by the published code: convolutions and matrix products, no
 # Fourier transforms. The multiwavelet's modes are complex there: a product counts as 2 operations, not 8.
@@ -67,6 +69,23 @@ def test_speed_is_measured() -> None:
     cost = measure("uit-small", n=33)
     assert cost.images_per_second is not None
     assert cost.images_per_second > 0
+
+
+def test_the_clock_waits_for_the_gpu_that_computes(monkeypatch) -> None:
+    class Idle(Network):
+        def random_input(self, batch, n, generator=None):
+            seen = Mock(is_cuda=True, device=torch.device("cuda:1"))
+            seen.to.return_value = seen
+            return seen
+
+        def latents(self, features):
+            return {"logits": features}
+
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    monkeypatch.setattr(costs, "LEAST_SECONDS", 0)
+    costs.speed(Idle(), 33, 1, "cuda:1")
+    assert set(waited) == {torch.device("cuda:1")}
 
 
 def test_command_prints_a_table_and_json() -> None:

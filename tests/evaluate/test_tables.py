@@ -10,11 +10,12 @@ from eitlens.errors import InputError
 from eitlens.evaluate.statistics import Summary
 from eitlens.evaluate.tables import orderings, table1
 from eitlens.evaluate.tables.cards import refreshed, scored
-from eitlens.evaluate.tables.cells import SHIPPED, Cell, Record, read_record, read_shipped, read_table, wanted
+from eitlens.evaluate.tables.cells import Cell, Record, read_record, read_shipped, read_table, wanted
 from eitlens.evaluate.tables.markdown import number, table, with_interval
 from eitlens.evaluate.tables.page import Places, compose
 from eitlens.evaluate.tables.published import LEVELS, published
 from eitlens.evaluate.tables.quotes import lookup, refresh, sources
+from eitlens.weights import SHIPPED
 
 ROOT = Path(__file__).parents[2]
 PLACES = Places(ROOT)
@@ -159,6 +160,25 @@ def test_a_damaged_result_is_one_line(tmp_path):
     (tmp_path / "uit/0/evaluation.json").write_text("{")
     with pytest.raises(InputError, match="copy it again"):
         read_table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"scores": [{"tau": 0.0, "currents": 1}]}, "not as eitlens writes it .KeyError.'data'"),
+        (
+            {"scores": [{"tau": 0.0, "currents": 1, "data": "paper", "metrics": []}]},
+            "not as eitlens writes it",
+        ),
+        ([], "not as eitlens writes it"),
+        ({"scores": 1}, "not as eitlens writes it"),
+    ],
+)
+def test_a_damaged_evaluation_of_a_network_is_one_line(values, message, tmp_path):
+    (tmp_path / "uit").mkdir()
+    (tmp_path / "uit/evaluation.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=f"uit/evaluation.json: {message}"):
+        read_shipped(tmp_path)
 
 
 def test_numbers_and_tables():

@@ -7,12 +7,12 @@ from torch import Tensor
 from eitlens.data.inputs import read_inputs
 from eitlens.domain import Square
 from eitlens.errors import InputError
-from eitlens.evaluate.tables.cells import SHIPPED
 from eitlens.feature import gaussian
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward import BoundaryIntegralSolver, add_noise
 from eitlens.forward.currents import cosine
 from eitlens.phantom import EllipseSampler
+from eitlens.weights import SHIPPED
 
 CURRENTS, NODES, MODES = 2, 120, 8
 

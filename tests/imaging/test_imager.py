@@ -135,7 +135,7 @@ def test_a_name_that_is_not_there(monkeypatch, tmp_path):
         Imager.load("nothing")
     with pytest.raises(InputError, match="no trained network"):
         Imager.load("\0")
-    monkeypatch.setattr(store, "home", lambda: tmp_path)
+    monkeypatch.setattr(store, "SHIPPED", tmp_path)
     assert shipped() == []
     with pytest.raises(InputError, match="no trained network is installed"):
         Imager.load()
@@ -145,7 +145,7 @@ def test_a_name_that_is_not_there(monkeypatch, tmp_path):
 
 
 def test_shipped_folders_are_found_by_name_the_default_first(monkeypatch, tmp_path, folder):
-    monkeypatch.setattr(store, "home", lambda: tmp_path)
+    monkeypatch.setattr(store, "SHIPPED", tmp_path)
     for name in ("uit-small", "flagship", "another"):
         (tmp_path / name).mkdir()
         for file in folder.iterdir():

@@ -36,7 +36,7 @@ def measurement() -> Measurement:
 @pytest.fixture
 def home(monkeypatch, tmp_path):
     """The package's weights: none yet."""
-    monkeypatch.setattr(store, "home", lambda: tmp_path)
+    monkeypatch.setattr(store, "SHIPPED", tmp_path)
     return tmp_path
 
 

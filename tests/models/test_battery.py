@@ -25,11 +25,12 @@ def features(network: Network, batch: int, n: int) -> Tensor:
     return torch.randn(batch, 3 * network.config.currents, n, n, generator=torch.Generator().manual_seed(1))
 
 
-def light(name: str) -> Network:
+def light(name: str, faithful: bool = False) -> Network:
     """The preset with fewer layers on a coarser grid: all its parts, for tests that need no more of each."""
     known = {field.name for field in fields(PRESETS[name].config)}
     torch.manual_seed(0)
-    return create(name, **{key: value for key, value in LIGHT.items() if key in known})
+    settings = {key: value for key, value in LIGHT.items() if key in known}
+    return create(name, faithful=faithful, **settings)
 
 
 def whole(name: str) -> Network:
@@ -85,6 +86,18 @@ def test_gradient_reaches_every_parameter(name: str) -> None:
         assert parameter.grad is not None, key
         assert torch.isfinite(parameter.grad).all(), key
         assert parameter.grad.abs().max() > 0, key
+
+
+@every_preset
+def test_a_parameter_of_the_published_network_that_nothing_uses_waits_for_no_gradient(name: str) -> None:
+    """Several processes would, for ever; but it is there, and counted."""
+    network = light(name, faithful=True).train()
+    network(features(network, 2, SMALL)).sum().backward()
+    for key, parameter in network.named_parameters():
+        assert parameter.requires_grad == (parameter.grad is not None), key
+    with FakeTensorMode():
+        count = sum(parameter.numel() for parameter in create(name, faithful=True).parameters())
+    assert count == PRESETS[name].parameters
 
 
 @every_preset

@@ -133,7 +133,7 @@ def garble(path: Path) -> None:
         (describe(format=2), "format 2, expected 1"),
         (describe(more=1), "expected the keys format, preset, settings"),
         (describe(settings={"depth": 3}), "no setting 'depth'"),
-        (garble, "not a JSON description"),
+        (garble, "not a JSON file"),
     ],
 )
 def test_damaged_files_get_one_clear_line(saved: Path, damage: Callable[[Path], None], message: str) -> None:

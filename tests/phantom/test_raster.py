@@ -89,7 +89,13 @@ def test_sampled_phantoms_are_inside(sampler: EllipseSampler | PolygonSampler) -
 
 @pytest.mark.parametrize(
     "shape",
-    [circle((0.9, 0.0), 0.2), Ellipse((0.0, -0.8), (0.1, 0.3), 0.1), Polygon([(0, 0), (0.5, 0), (0, 1.2)])],
+    [
+        circle((0.9, 0.0), 0.2),
+        Ellipse((0.0, -0.8), (0.1, 0.3), 0.1),
+        Polygon([(0, 0), (0.5, 0), (0, 1.2)]),
+        # By less than 64 points along the outline can tell: x = 1.0003 is halfway between two of them.
+        Ellipse((0.7003, 0.0), (0.3, 0.3), math.pi / 64),
+    ],
 )
 def test_a_shape_beyond_the_boundary_is_refused_by_name(shape: Shape) -> None:
     batch = as_batch([PHANTOM, Phantom([circle((0, 0), 0.1), shape])])

@@ -2,11 +2,14 @@
 
 import errno
 import json
+import math
 import os
 import pickle
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,12 +20,16 @@ from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.evaluate.trained import Trained, save_compact
 from eitlens.files import write_json
-from eitlens.train import NetworkConfig, SourceConfig, train
+from eitlens.train import NetworkConfig, SourceConfig, loggers, train
+from eitlens.train import claim as claims
+from eitlens.train import folder as folders
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.claim import claim
 from eitlens.train.clock import Clock
+from eitlens.train.fabric import float32_products
 from eitlens.train.folder import read_log
 from eitlens.train.setup import prepare
+from eitlens.train.state import State
 from eitlens.train.validation import even_batch
 
 
@@ -191,10 +198,95 @@ def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run/config.json", run.to_dict())
     before = (tmp_path / "run/config.json").read_bytes()
-    with claim(tmp_path / "run/config.json"), pytest.raises(InputError, match="another process trains here"):
+    with claim(tmp_path / "run/.claim"), pytest.raises(InputError, match="another process trains here"):
         train(run, tmp_path / "run", "cpu")
     assert (tmp_path / "run/config.json").read_bytes() == before
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]
+
+
+def test_of_two_processes_started_together_in_a_new_folder_one_trains(run, tmp_path, monkeypatch):
+    """The second comes after the first has found no configuration there, and before it has written its own."""
+    state, refused = folders.git_state, []
+
+    def late():
+        with pytest.raises(InputError, match="another process trains here") as found:
+            train(run, tmp_path / "run", "cpu")
+        refused.append(found)
+        return state()
+
+    monkeypatch.setattr(folders, "git_state", late)
+    assert train(run, tmp_path / "run", "cpu", stop_after=0) is None
+    assert len(refused) == 1
+
+
+def test_a_claim_leaves_nothing_behind_and_nothing_left_behind_is_a_claim(tmp_path):
+    path = tmp_path / "new" / "work"
+    with claim(path) as mine, claim(path) as other:
+        assert (mine, other) == (True, False)
+        assert path.exists()
+    assert not path.exists()
+    path.touch()  # by a process that was killed, or copied with its folder
+    with claim(path) as mine:
+        assert mine
+
+
+def test_a_lock_on_a_file_that_its_holder_has_taken_away_is_no_claim(tmp_path, monkeypatch):
+    path, lock = tmp_path / "work", claims._lock
+
+    def late(stream, wait):
+        """The holder ends after the file was opened and before it is locked."""
+        monkeypatch.setattr(claims, "_lock", lock)
+        path.unlink()
+        return lock(stream, wait)
+
+    monkeypatch.setattr(claims, "_lock", late)
+    with claim(path) as mine, claim(path) as other:
+        assert (mine, other) == (True, False)
+
+
+@pytest.mark.parametrize(("select", "better"), [("paper_l2", 0.1), ("soft_dice", 0.9)])
+def test_a_validation_that_is_no_number_is_best_only_as_long_as_it_is_alone(select, better):
+    weight = torch.zeros(1)
+    setup = SimpleNamespace(clock=Clock(9, 0), kept=SimpleNamespace(state_dict=lambda: {"w": weight}))
+    state = State(setup, None, select)
+    kept = []
+    for value in (math.nan, 0.5, math.nan, better, 0.5):
+        weight += 1
+        state.consider({select: value})
+        kept.append(float(state._weights["w"]))
+    assert kept == [1, 2, 2, 4, 4]
+    assert state.best[select] == better
+
+
+@pytest.mark.parametrize("tf32", [True, False])
+def test_logits_are_computed_in_float32_whatever_was_set(finished, tf32):
+    """A run in bfloat16 sets TF32 for products; for convolutions it is what PyTorch begins with."""
+    trained, seen = Trained.load(finished), []
+    trained.network.register_forward_pre_hook(
+        lambda *_: seen.append((torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()))
+    )
+    with float32_products("bf16" if tf32 else "32"):
+        before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
+        trained(torch.ones(1, 2, 128, dtype=torch.float64))
+        assert (torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()) == before
+    assert before == (tf32, "high" if tf32 else "highest")
+    assert seen == [(False, "highest")]
+
+
+def test_runs_of_one_name_are_not_one_on_the_web(run, tmp_path, monkeypatch):
+    given = []
+
+    def init(**options):
+        given.append(options)
+        return SimpleNamespace(log=lambda row, step: None)
+
+    monkeypatch.setattr(loggers, "_package", lambda *_: SimpleNamespace(init=init))
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path / "a/uit", tmp_path / "b/uit", Path("a/uit")):
+        loggers.create_logger("wandb", run, folder)
+    first, second, resumed = (options["id"] for options in given)
+    assert first == resumed != second
+    assert {options["name"] for options in given} == {"uit"}
 
 
 def test_no_data(run, tmp_path):

@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from eitlens import models
 from eitlens.data import CurrentsConfig, Features
 from eitlens.imaging import Imager
+from eitlens.imaging.calibration import Calibration
 from eitlens.web.app import create
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
@@ -31,14 +33,15 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     network = models.create("unet", currents=3, width=8)  # the quickest to export
     models.save(network, folder / "best")
-    features = Features(n=50, currents=CurrentsConfig(count=3), scale=(0.05,) * 9)
+    features = Features(n=50, currents=CurrentsConfig(count=3), scale=(0.05,) * 9, fewest=2)
     (folder / "features.json").write_text(json.dumps(features.to_dict()))
     return folder
 
 
 @pytest.fixture(scope="session")
 def gallery(run_folder: Path) -> Gallery:
-    return Gallery({"tiny": Imager.load(run_folder)})
+    two = Calibration(temperatures=(2.0,))
+    return Gallery({"tiny": replace(Imager.load(run_folder), calibration=Calibration(fewer={2: two}))})
 
 
 @pytest.fixture

@@ -5,15 +5,17 @@ import json
 import numpy as np
 import pytest
 import torch
+from starlette.testclient import TestClient
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
 from eitlens import Disk, Square, currents, direct_sampling, indicator
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.imaging.measurement import Measurement
-from eitlens.web.app import LIMITS
+from eitlens.web.app import LIMITS, create
 from eitlens.web.drawing import phantom_of, simulate
 from eitlens.web.gallery import Gallery
+from eitlens.web.jobs import Jobs
 from eitlens.web.schema import read_drawing
 
 BINARY = {"content-type": "application/octet-stream"}
@@ -113,9 +115,41 @@ def test_only_what_a_foreign_page_cannot_send_is_taken(client, kind):
     assert response.status_code == 415
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.example", "evil.example:80:80", "[evil]", ""],
+)
 def test_other_host_names_are_refused(client, host):
-    assert client.get("/", headers={"host": host}).status_code == 400
+    response = client.get("/", headers={"host": host})
+    assert response.status_code == 400
+    assert "--name" in response.json()["reason"]
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LocalHost:8000", "192.168.7.5:8000", "[fe80::1]:8000", "[::1]"]
+)
+def test_addresses_are_no_names(client, host):
+    assert client.get("/settings.json", headers={"host": host}).status_code == 200
+
+
+def test_names_that_were_given(gallery):
+    def status(name, host):
+        app = TestClient(create(gallery, Jobs(workers=1), names=(name,)), base_url="http://127.0.0.1")
+        return app.get("/settings.json", headers={"host": host}).status_code
+
+    assert status("Lab.example", "lab.EXAMPLE:8000") == 200
+    assert status("lab.example", "a.lab.example") == 400
+    assert status("*", "evil.example") == 200
+    assert status("", "") == 400
+
+
+def test_as_many_workers_as_cores_may_be_used(gallery, monkeypatch):
+    monkeypatch.setattr("eitlens.data.device.os.sched_getaffinity", lambda _: {5}, raising=False)
+    made = []
+    monkeypatch.setattr("eitlens.web.app.Jobs", lambda workers: made.append(workers))
+    create(gallery)
+    assert made == [1]
 
 
 @pytest.mark.parametrize(
@@ -147,10 +181,6 @@ def test_the_page_holds_no_inline_script_or_style_and_asks_nobody_else(client):
 
 
 def test_without_networks_the_page_still_has_the_classical_image():
-    from starlette.testclient import TestClient
-
-    from eitlens.web.app import create
-
     with TestClient(create(Gallery()), base_url="http://localhost") as alone:
         assert alone.get("/settings.json").json()["models"] == []
         answer = alone.post("/api/drawing", json=drawing(models=[])).json()

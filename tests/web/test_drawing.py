@@ -1,7 +1,7 @@
 import pytest
 
-from eitlens import GridSolver, Phantom, Square, circle, currents
-from eitlens.web.drawing import phantom_of, simulate, smooth_and_apart
+from eitlens import GridSolver, Square, currents
+from eitlens.web.drawing import phantom_of, simulate
 from eitlens.web.schema import EllipseShape, PolygonShape
 
 ELLIPSE = EllipseShape(kind="ellipse", center=(0.3, 0.2), semi_axes=(0.3, 0.2), angle=0.4, conductivity=10.0)
@@ -21,12 +21,30 @@ def test_data_of_a_drawing_are_those_of_the_fine_grid(shapes, solver):
     assert simulate(shapes, 3) is made
 
 
-def test_which_drawings_the_boundary_integral_can_do():
-    far, near, edge = circle((-0.5, 0), 0.2), circle((0.05, 0), 0.33), circle((0.75, 0), 0.22)
-    assert smooth_and_apart(Phantom([far, circle((0.3, 0), 0.3)]))
-    assert not smooth_and_apart(Phantom([far, near]))
-    assert not smooth_and_apart(Phantom([edge]))
-    assert not smooth_and_apart(Phantom([circle((0, 0), 0.5), circle((0.1, 0), 0.1)]))
+def _oval(x: float, y: float, a: float, b: float) -> EllipseShape:
+    return EllipseShape(kind="ellipse", center=(x, y), semi_axes=(a, b), conductivity=10.0)
+
+
+FAR = _oval(-0.5, 0, 0.2, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "solver"),
+    [
+        ((FAR, _oval(0.3, 0, 0.3, 0.3)), "boundary integral"),
+        ((FAR, _oval(0.05, 0, 0.33, 0.33)), "boundary integral"),  # 0.02 apart
+        ((FAR, _oval(0.025, 0, 0.32, 0.32)), "grid"),  # 0.005 apart
+        ((FAR, _oval(0, 0, 0.4, 0.4)), "grid"),  # overlapping
+        ((_oval(0.75, 0, 0.245, 0.245),), "grid"),  # next to the boundary
+        ((_oval(0, 0, 0.5, 0.5), _oval(0.1, 0, 0.1, 0.1)), "grid"),  # one in the other
+        ((_oval(0, 0, 0.9, 0.01),), "grid"),  # too thin
+        (tuple(_oval(0, -0.7 + 0.13 * k, 0.8, 0.02) for k in range(12)), "grid"),  # 3,456 unknowns
+    ],
+)
+def test_which_drawings_the_boundary_integral_takes(shapes, solver):
+    made = simulate(shapes, 1)
+    assert made.solver == solver
+    assert float(made.difference.abs().max()) > 1e-3
 
 
 def test_conductivities_of_the_phantom():

@@ -3,16 +3,29 @@
 import functools
 import json
 import threading
+from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import torch
 
-from eitlens import GridSolver, Square, add_noise, currents, direct_sampling, harmonic_extension
+from eitlens import (
+    GridSolver,
+    Square,
+    add_noise,
+    currents,
+    direct_sampling,
+    harmonic_extension,
+    imaging,
+)
+from eitlens.data import Codes, CurrentsConfig
 from eitlens.errors import InputError
+from eitlens.feature import gaussian
+from eitlens.feature.gaussian import GaussianPrior
 from eitlens.imaging import Measurement
-from eitlens.web import runtime
+from eitlens.models.export import write_graph
+from eitlens.web import graphs, runtime
 from eitlens.web.drawing import phantom_of, simulate
 from eitlens.web.export import export_network, export_page
 from eitlens.web.gallery import Gallery
@@ -63,6 +76,75 @@ def test_a_network_from_boundary_data_to_logits(folder, gallery):
     (logits,) = _run(folder / "graphs" / "tiny.onnx", data[None])
     expected = gallery.imager("tiny").reader.logits(data[None])[0]
     assert (logits - expected).abs().max() < 1e-4
+
+
+def _first(data: torch.Tensor, count: int) -> torch.Tensor:
+    """What the page sends where fewer currents are measured: nan in the place of the others."""
+    sent = data.clone()
+    sent[count:] = torch.nan
+    return sent
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_graph_reads_as_few_currents_as_its_network(folder, gallery, count):
+    data, reader = simulate(TWO, 3).difference[:, ::4], gallery.imager("tiny").reader
+    assert (reader.fewest, reader.currents.count) == (2, 3)
+    (logits,) = _run(folder / "graphs" / "tiny.onnx", _first(data, count)[None])
+    assert (logits - reader.logits(data[None, :count])[0]).abs().max() < 1e-4
+
+
+def test_the_page_is_told_the_temperatures_for_each_number_of_currents(folder):
+    (model,) = json.loads((folder / "settings.json").read_text())["models"]
+    assert {count: given["temperatures"] for count, given in model["calibrations"].items()} == {
+        "2": [2.0],
+        "3": [1.0],
+    }
+
+
+@pytest.mark.parametrize("name", imaging.shipped())
+def test_shipped_networks_take_nan_for_the_last_currents(name):
+    """What is exported is this very function, and compared with every number of currents as it is written."""
+    reader, data = imaging.load(name).reader, simulate(TWO, 3).difference
+    for count in range(reader.fewest, reader.currents.count):
+        assert torch.equal(reader.logits(_first(data, count)[None]), reader.logits(data[None, :count]))
+
+
+def test_a_code_is_the_same_in_a_graph(monkeypatch, tmp_path):
+    monkeypatch.setattr(gaussian, "_ROUNDS", (1,))  # a hundred steps make a large graph
+    monkeypatch.setattr(gaussian, "_TAU_STEPS", 1)
+    rows = torch.randn(12, 3, 128, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).cumsum(-1)
+    prior = GaussianPrior(rows.mean(0), rows, torch.zeros(12, dtype=torch.int64), 3e-4)
+    codes, path = Codes(32, CurrentsConfig(count=3), prior), tmp_path / "codes.onnx"
+    write_graph(_Coded(codes), path, ["codes"], difference=rows[:1])
+    for count in (1, 2, 3):
+        (found,) = _run(path, _first(rows[1], count)[None])
+        torch.testing.assert_close(found, codes(rows[1:2, :count]), rtol=1e-4, atol=1e-4)
+
+
+class _Coded(torch.nn.Module):
+    def __init__(self, codes: Codes) -> None:
+        super().__init__()
+        self.codes = codes
+
+    def forward(self, difference: torch.Tensor) -> torch.Tensor:
+        return self.codes(difference)
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 3])
+def test_a_graph_that_is_wrong_with_some_number_of_currents_is_refused(monkeypatch, gallery, tmp_path, wrong):
+    """Three is the first to be looked at: a nan that comes later must not be lost."""
+    trained, path = gallery.imager("tiny").reader.trained, tmp_path / "network.onnx"
+    trained = replace(trained, features=replace(trained.features, fewest=1))
+
+    def run(_, difference):
+        given = int(torch.isfinite(difference).all(-1).sum())
+        return [torch.full((51, 51), torch.nan) if given == wrong else trained(difference)[0]]
+
+    monkeypatch.setattr(graphs, "write_graph", lambda _, path, *__, **___: path.touch())
+    monkeypatch.setattr(graphs, "run_graph", run)
+    with pytest.raises(InputError, match="differs from PyTorch by nan"):
+        graphs.write_network(trained, path)
+    assert not path.exists()
 
 
 def test_the_static_page_has_the_policy_and_no_other_addresses(folder):

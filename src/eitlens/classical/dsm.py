@@ -62,7 +62,7 @@ def direct_sampling(
     data = check_boundary_values(domain, difference, "f - f0")
     if data.ndim < 2 or data.shape[-2] == 0:
         raise InputError(f"f - f0: expected (currents, boundary) values, got shape {tuple(data.shape)}")
-    return compare(domain, data, probing(domain, s, gamma, modes, data.device)).mean(-3)
+    return compare(domain, data, _probe(domain, s, gamma, modes, data.device)).mean(-3)
 
 
 def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Probe) -> Field:
@@ -86,7 +86,7 @@ def probing(
     reaches a distance of about 1/κ_k into the body: `modes` frequencies are all there is of a dipole more than
     4/κ_modes from the boundary.
     """
-    return _probe(domain, s, gamma, modes, device)
+    return Probe(*(part.clone() for part in _probe(domain, s, gamma, modes, device)))
 
 
 @cached

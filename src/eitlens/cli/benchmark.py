@@ -1,5 +1,6 @@
 """`eitlens benchmark`: the paper's tables from result files, and the trainings and timings behind them."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -120,9 +121,8 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
             if outcome == "finished":
                 draw_curve(cell.folder(plan.table))
 
-        found = fill(
-            plan, cells, minutes or float("inf"), lambda cell: (observer(bar, plan.recipe(cell)),), tell
-        )
+        limit = math.inf if minutes is None else minutes
+        found = fill(plan, cells, limit, lambda cell: (observer(bar, plan.recipe(cell)),), tell)
     if "failed" in found.values():
         raise typer.Exit(1)
 
@@ -145,11 +145,11 @@ def _write(root: Path) -> None:
         if not (file.parent / CURVE).exists():
             draw_curve(file.parent)
     places.page.parent.mkdir(parents=True, exist_ok=True)
-    places.page.write_text(compose(places))
+    places.page.write_text(compose(places), encoding="utf-8")
     for page in places.quoting:
-        page.write_text(refresh(page.read_text(), places))
+        page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")
     for card in scored(places.shipped):
-        card.write_text(refreshed(card))
+        card.write_text(refreshed(card), encoding="utf-8")
     say(Console(), "tables: ", places.page)
 
 

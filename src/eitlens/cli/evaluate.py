@@ -1,7 +1,7 @@
 """`eitlens evaluate` and `eitlens sweep`: how good a trained network is, at home and abroad."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from eitlens.evaluate.trained import Trained
     from eitlens.train.sources import Supply
 
+Run = Annotated[
+    Path, typer.Argument(help="Folder of a run of `eitlens train`, or the name of a network of the package.")
+]
+Out = Annotated[Path | None, typer.Option(help="A .json file for the scores; in the run by default.")]
+
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
+    run: Run,
     more: Annotated[
         list[float] | None, typer.Argument(help="Further noise levels.", metavar="[TAU]...")
     ] = None,
@@ -26,9 +31,7 @@ def evaluate(
     currents: Annotated[int, typer.Option(min=0, help="Give it the first so many currents; 0 for all.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only the first so many test samples.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="A .json file for the scores; in the run by default.")
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Measure a trained network on the test split: a table, and evaluation.json.
 
@@ -40,16 +43,16 @@ def evaluate(
 
     from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
+    from eitlens.evaluate import evaluation
     from eitlens.evaluate.score import score
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import reliability_curve
-    from eitlens.files import write_json
 
-    place, console = pick_device(device), Console()
-    trained = Trained.load(run, weights, place)
+    place, console, folder = pick_device(device), Console(), _folder(run)
+    trained = Trained.load(folder, weights, place)
     trained = trained.reading(currents) if currents else trained
-    target = run / "evaluation.json" if out is None else _target(out)
-    supply = _supply(run, data)
+    target = _target(folder, "evaluation.json", out)
+    supply = _supply(folder, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
@@ -59,18 +62,21 @@ def evaluate(
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
             scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
     _print(console, str(run), scores)
-    write_json(target, _record(run, weights, data, scores))
+    count = trained.currents.count
+    rows = [evaluation.row(found, supply.name, count, level) for level, found in scores.items()]
+    evaluation.write(target, folder.resolve().name, rows, weights)
     reliability_curve(scores, target.with_suffix(".png"))
     say(console, "scores: ", target)
 
 
 def sweep(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
+    run: Run,
     kind: Annotated[list[str] | None, typer.Option(help="Which sweeps; all by default.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Samples a point.")] = 200,
     tau: Annotated[float, typer.Option(min=0.0, help="Noise level where noise is not the subject.")] = 0.0,
     weights: Annotated[str, typer.Option(help="best or last.")] = "best",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    out: Out = None,
 ) -> None:
     """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
 
@@ -92,8 +98,9 @@ def sweep(
     console, kinds = Console(), kind or list(SWEEPS)
     for name in kinds:
         choose("sweep", name, tuple(SWEEPS))
-    trained = Trained.load(run, weights, pick_device(device))
-    home = _home(run)
+    folder = _folder(run)
+    trained = Trained.load(folder, weights, pick_device(device))
+    target, home = _target(folder, "sweep.json", out), _home(folder)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
         task = bar.add_task("", total=samples * total)
@@ -110,16 +117,31 @@ def sweep(
             f"{point.kind} {point.value}: Dice {found['soft_dice'].mean:.3f}, "
             f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
         )
-    write_json(run / "sweep.json", [point.to_dict() for point in points])
-    sweep_figure(points, run / "sweep.png", run.resolve().name)
-    say(console, "picture: ", run / "sweep.png")
+    picture = target.with_suffix(".png")
+    write_json(target, [point.to_dict() for point in points])
+    sweep_figure(points, picture, folder.resolve().name)
+    say(console, "picture: ", picture)
 
 
-def _target(out: Path) -> Path:
+def _folder(run: Path) -> Path:
+    """A folder that is here, or that of a network of the package."""
+    from eitlens.imaging import store
+
+    return run if store.is_folder(str(run)) else store.find(run)
+
+
+def _target(folder: Path, name: str, out: Path | None) -> Path:
     """Where scores go, looked at before they are computed; their picture goes beside them."""
     from eitlens.errors import InputError
     from eitlens.files import make_folder
+    from eitlens.imaging import store
 
+    if out is None and store.owns(folder):
+        raise InputError(
+            f"{folder}: a network of the package keeps the scores it came with: say where these go, as --out {name}"
+        )
+    if out is None:
+        return folder / name
     if out.suffix != ".json":
         raise InputError(f"{out}: scores are written as JSON: give a name that ends in .json")
     make_folder(out.parent)
@@ -162,11 +184,6 @@ def _home(run: Path) -> "DataConfig":
     if recipe is None:
         raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")
     return recipe
-
-
-def _record(run: Path, weights: str, data: Path | None, scores: "dict[float, Score]") -> dict[str, Any]:
-    rows = [{"tau": tau} | score.to_dict() for tau, score in scores.items()]
-    return {"run": run.name, "weights": weights, "data": None if data is None else str(data), "scores": rows}
 
 
 def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:

@@ -1,6 +1,7 @@
 """`eitlens train`: train a network; stopped or killed and started again, it goes on where it was."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,11 +51,13 @@ def train(
     changes = _changes(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
     recipe = _recipe(preset, config, changes, settings or [])
     console = Console()
-    observers = [create_logger(name, recipe, out) for name in logger or []]
+    limit = math.inf if stop_after is None else stop_after
+    asked = logger if _rank() == 0 else None  # the first process logs for all
+    observers = [create_logger(name, recipe, out) for name in asked or []]
     try:
         with progress_bar(console) as bar:
             observers.append(observer(bar, recipe))
-            result = fit(recipe, out, device, stop_after or float("inf"), tuple(observers))
+            result = fit(recipe, out, device, limit, tuple(observers))
     except KeyboardInterrupt:
         say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
         raise typer.Exit(130) from None

@@ -13,6 +13,7 @@ from torch import Tensor
 from eitlens.data.config import CurrentsConfig
 from eitlens.data.symmetry import ELEMENTS, Symmetries, symmetries
 from eitlens.domain import Square
+from eitlens.errors import InputError
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 
@@ -70,14 +71,21 @@ class Codes:
 
 
 def packed(code: Code) -> Float32[Tensor, "samples code"]:
-    """A code as a network reads it: asinh z, deviations, log τ, z."""
-    z, log_tau = code.mean, code.tau.log()[:, None]
-    return torch.cat([torch.asinh(z), code.deviation, log_tau, z], -1).to(torch.float32)
+    """A code as a network reads it: asinh z, deviations, log τ, z.
+
+    In float32 before the asinh, which is then right to the last digit or two: onnxruntime has no other.
+    """
+    z, deviation, log_tau = (part.float() for part in (code.mean, code.deviation, code.tau.log()[:, None]))
+    return torch.cat([torch.asinh(z), deviation, log_tau, z], -1)
 
 
 def completed(difference: Data, currents: int) -> Data:
-    """With nan for the currents that are missing."""
+    """With nan for the currents that are missing; more than there should be are an error."""
     missing = currents - difference.shape[-2]
+    if missing < 0:
+        raise InputError(
+            f"expected at most {currents} currents, got {difference.shape[-2]}: give the first {currents} of them"
+        )
     return torch.nn.functional.pad(difference, (0, 0, 0, missing), value=torch.nan) if missing else difference
 
 

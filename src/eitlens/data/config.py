@@ -135,7 +135,7 @@ class DataConfig:
             self.sampler.disjoint and self.sampler.shapes == "ellipses"
         ):
             raise InputError(
-                "the boundary-integral solver needs smooth shapes that do not touch: "
+                "the boundary-integral solver needs ellipses that do not touch: "
                 "set sampler disjoint=true and shapes=ellipses, or use the grid solver"
             )
 

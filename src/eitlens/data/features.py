@@ -32,8 +32,8 @@ class Features:
             differences with zeros beyond the edge and h = 1/201: twice too large, and far more on the edge.
         scale: what each of the 3L channels is divided by; empty for 1 (as in the paper). No mean is
             subtracted, so that no data still means no input.
-        fewest: the fewest of the currents that may be given, 0 for all of them; channels of those not given
-            are zero, which a network must have been trained for.
+        fewest: the fewest of the currents that may be given, 0 for all of them; channels of those not given,
+            or nan throughout, are zero, which a network must have been trained for.
     """
 
     n: int = 200
@@ -66,19 +66,12 @@ class Features:
         return _PER_CURRENT * self.currents.count
 
     def __call__(self, difference: Data) -> Float32[Tensor, "*batch channels nx ny"]:
-        """Network input from (…, L, 4n) boundary differences, on their device."""
+        """Network input from (…, L, 4n) boundary differences, on their device; fewer currents are the first."""
         return self.divided(self.fields(difference)).to(torch.float32)
 
     def fields(self, difference: Data) -> Float64[Tensor, "*batch channels nx ny"]:
         """The channels in their physical size."""
-        missing = self.currents.count - difference.shape[-2] if difference.ndim >= 2 else -1
-        if 0 < missing <= self.currents.count - (self.fewest or self.currents.count):
-            difference = torch.nn.functional.pad(difference, (0, 0, 0, missing))
-        elif missing:
-            expected, got = (self.currents.count, self.domain.boundary_size), tuple(difference.shape)
-            raise InputError(
-                f"features: expected (…, {expected[0]}, {expected[1]}) boundary differences, got {got}"
-            )
+        difference = self._completed(difference)
         if self.gradient == "exact":
             return harmonic_extension(self.domain, difference, gradient=True)
         phi = harmonic_extension(self.domain, difference)
@@ -104,6 +97,21 @@ class Features:
             )
         # Seven digits are plenty and make the numbers the same on every machine.
         return replace(self, scale=tuple(float(f"{value:.6e}") for value in rms.tolist()))
+
+    def _completed(self, difference: Data) -> Data:
+        """With zeros for the currents that may be missing: those left out, and those that are nan throughout."""
+        count, fewest = self.currents.count, self.fewest or self.currents.count
+        given = difference.shape[-2] if difference.ndim >= 2 else 0
+        if not fewest <= given <= count:
+            got = tuple(difference.shape)
+            raise InputError(
+                f"features: expected (…, {count}, {self.domain.boundary_size}) boundary differences, got {got}"
+            )
+        if fewest == count:
+            return difference
+        whole = torch.nn.functional.pad(difference, (0, 0, 0, count - given))
+        spare = torch.arange(count, device=whole.device)[:, None] >= fewest
+        return whole.masked_fill(spare & whole.isnan().all(-1, keepdim=True), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""

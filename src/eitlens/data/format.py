@@ -32,6 +32,10 @@ _KEY = "eitlens"
 _AGAIN = "delete it and run the command that made it again"
 
 
+class DamagedError(InputError):
+    """A shard that is not as it was written: to be made again, other than one of another version or no shard at all."""
+
+
 @dataclass(frozen=True)
 class Header:
     """What a shard says about itself."""
@@ -80,7 +84,7 @@ def read_header(path: Path) -> Header:
         count = header.stop - header.start
         expected = (count, header.currents["count"], 4 * header.n), (count, packed_size(header.n + 1))
     if (shape, mask) != expected:
-        raise InputError(
+        raise DamagedError(
             f"{path}: tensors of shape {shape} and {mask}, expected {expected[0]} and {expected[1]}: {_AGAIN}"
         )
     return header
@@ -92,7 +96,7 @@ def verify(path: Path) -> Header:
     with disk_errors(path):
         found = hashlib.sha256(_data(path.read_bytes())).hexdigest()
     if found != header.sha256:
-        raise InputError(
+        raise DamagedError(
             f"{path}: checksum mismatch, the data have changed since they were written: {_AGAIN}"
         )
     return header
@@ -145,9 +149,11 @@ class _reading:  # noqa: N801  (reads as a statement)
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, InputError):
             return
-        if isinstance(error, SafetensorError | KeyError | TypeError | ValueError | OSError):
+        if isinstance(error, OSError):
+            raise InputError(f"{self.path}: {error.strerror or error}: check its permissions") from error
+        if isinstance(error, SafetensorError | KeyError | TypeError | ValueError):
             reason = str(error).replace("\n", " ")
-            raise InputError(f"{self.path}: not a whole shard ({reason}): {_AGAIN}") from error
+            raise DamagedError(f"{self.path}: not a whole shard ({reason}): {_AGAIN}") from error
 
 
 def _data(content: bytes) -> memoryview:

@@ -17,7 +17,7 @@ import torch
 
 from eitlens.data.config import DataConfig
 from eitlens.data.device import available_cores, pick_device
-from eitlens.data.format import Header, made_with, read_header, shard_name, verify, write_shard
+from eitlens.data.format import DamagedError, Header, made_with, read_header, shard_name, verify, write_shard
 from eitlens.data.manifest import FILE, Manifest, list_shards, read_manifest, write_manifest
 from eitlens.data.samples import Samples, concatenate
 from eitlens.data.simulate import Simulator
@@ -155,12 +155,16 @@ def _header(config: DataConfig, k: int, device: torch.device) -> Header:
 
 
 def _state(path: Path, digest: str) -> str:
-    """`missing`, `damaged` or `whole`; a shard of another configuration is an error, never overwritten."""
+    """`missing`, `damaged` or `whole`.
+
+    A shard of another configuration or another version, a file that is no shard or cannot be read is an error, never
+    overwritten.
+    """
     if not path.exists():
         return "missing"
     try:
         header = verify(path)
-    except InputError:
+    except DamagedError:
         return "damaged"
     _check_same(path, header, digest)
     return "whole"

@@ -1,23 +1,32 @@
 """What a network is fed with, on disk beside its weights: features.json, and for codes features.safetensors."""
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from torch import Tensor
 
 from eitlens.data.codes import Codes
 from eitlens.data.config import CurrentsConfig, known_keys
 from eitlens.data.features import Features
 from eitlens.errors import InputError
 from eitlens.feature.gaussian import GaussianPrior
-from eitlens.files import write_atomically, write_json
+from eitlens.files import read_json, write_atomically, write_json
 
 JSON, TENSORS = "features.json", "features.safetensors"
 _GAUSSIAN = "gaussian"
 _PARTS = ("mean", "modes", "parity")
+_AGAIN = "copy it again from the run"
+
+
+class _Described(NamedTuple):
+    """Codes without the tensors of their prior."""
+
+    n: int
+    currents: CurrentsConfig
+    floor: float
 
 
 def write_inputs(inputs: Features | Codes, folder: Path) -> None:
@@ -34,20 +43,8 @@ def write_inputs(inputs: Features | Codes, folder: Path) -> None:
 
 def read_inputs(folder: Path) -> Features | Codes:
     """Read them."""
-    path = folder / JSON
-    try:
-        values = json.loads(path.read_text())
-        if isinstance(values, dict) and values.get("kind") == _GAUSSIAN:
-            return _codes(values, folder / TENSORS)
-        return Features.from_dict(values)
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file: it is written beside the weights by `eitlens train`"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        if isinstance(error, InputError):
-            raise InputError(f"{path}: {error}") from None
-        raise InputError(f"{path}: cannot be read ({error}): copy it again from the run") from None
+    found = read_json(folder / JSON, _described, _AGAIN)
+    return found if isinstance(found, Features) else _codes(found, folder / TENSORS)
 
 
 def rounded(codes: Codes) -> Codes:
@@ -57,15 +54,29 @@ def rounded(codes: Codes) -> Codes:
     return Codes(codes.n, codes.currents, GaussianPrior(mean, modes, prior.parity, prior.floor))
 
 
-def _codes(values: dict[str, Any], path: Path) -> Codes:
-    tensors = load(path.read_bytes())
-    if set(tensors) != set(_PARTS):
-        raise InputError(f"{path.name} holds {sorted(tensors)}, expected {', '.join(_PARTS)}")
+def _described(values: Any) -> Features | _Described:
+    """What features.json says."""
+    if not isinstance(values, dict) or values.get("kind") != _GAUSSIAN:
+        return Features.from_dict(values)
     currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "features: currents"))
-    prior = GaussianPrior(
-        tensors["mean"].double(), tensors["modes"].double(), tensors["parity"], float(values["floor"])
-    )
-    codes = Codes(int(values["n"]), currents, prior)
-    if prior.mean.shape != (currents.count, codes.domain.boundary_size):
-        raise InputError(f"{path.name} holds a mean of shape {tuple(prior.mean.shape)}: does it belong here?")
+    return _Described(int(values["n"]), currents, float(values["floor"]))
+
+
+def _codes(found: _Described, path: Path) -> Codes:
+    tensors = _tensors(path)
+    if set(tensors) != set(_PARTS):
+        raise InputError(f"{path}: holds {sorted(tensors)}, expected {', '.join(_PARTS)}: {_AGAIN}")
+    mean, modes = tensors["mean"].double(), tensors["modes"].double()
+    codes = Codes(found.n, found.currents, GaussianPrior(mean, modes, tensors["parity"], found.floor))
+    if mean.shape != (found.currents.count, codes.domain.boundary_size):
+        raise InputError(f"{path}: holds a mean of shape {tuple(mean.shape)}: does it belong here?")
     return codes
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}: {_AGAIN}") from None
+    except SafetensorError as error:
+        raise InputError(f"{path}: not a whole safetensors file ({error}): {_AGAIN}") from None

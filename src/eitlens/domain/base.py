@@ -72,6 +72,12 @@ class Domain(ABC):
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Distance to the boundary, positive inside and negative outside."""
 
+    def room(
+        self, outline: Float64[Tensor, "*shapes points 2"], bounds: Float64[Tensor, "*shapes 4"]
+    ) -> Float64[Tensor, "*shapes"]:
+        """The smallest clearance of a shape, known by points on its outline and its box (xmin, ymin, xmax, ymax)."""
+        return self.clearance(outline).amin(-1)
+
     @abstractmethod
     def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Arclength, in [0, perimeter), of the boundary point next to each of some points near the boundary."""
@@ -119,14 +125,6 @@ class Domain(ABC):
         x, y = self.boundary(device).unbind(-1)
         return torch.atan2(y, x)
 
-    def boundary_norm(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch"]:
-        """The L² norm of a boundary function by the trapezoid rule."""
-        return (self.boundary_weight * values.square().sum(-1)).sqrt()
-
     def inside(self, device: torch.device = CPU) -> Bool[Tensor, "nx ny"]:
         """Which nodes of the grid lie in the body or on its boundary."""
         return self.clearance(self.nodes(device)) > -1e-9
-
-    def contains(self, points: Float64[Tensor, "*points 2"]) -> Bool[Tensor, "*points"]:
-        """Whether each point lies inside the body."""
-        return self.clearance(points) > 0

@@ -57,7 +57,7 @@ class Disk(Domain):
 
     def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
         """Coordinates of the grid nodes, indexed [i, j], also of those outside the body."""
-        return box(self.n, device)
+        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""
@@ -99,7 +99,7 @@ class Disk(Domain):
 
     def _points(self, device: torch.device) -> Complex128[Tensor, "inside"]:
         """The grid nodes in the closed disk."""
-        x, y = self.nodes(device)[self.inside(device)].unbind(-1)
+        x, y = box(self.n, device)[self.inside(device)].unbind(-1)
         return torch.complex(x, y)
 
     def _on_grid(self, values: Float64[Tensor, "*batch inside"]) -> Float64[Tensor, "*batch nx ny"]:

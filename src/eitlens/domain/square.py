@@ -76,23 +76,29 @@ class Square(Domain):
 
     def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
         """Coordinates of the grid nodes, indexed [i, j]."""
-        return box(self.n, device)
+        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""
-        return self.nodes(device).flatten(0, 1)[self.loop(device)]
+        return box(self.n, device).flatten(0, 1)[_loop(self.n, device)]
 
     def loop(self, device: torch.device = CPU) -> Int64[Tensor, "boundary"]:
         """Flat grid index i (n+1) + j of each boundary node."""
-        return _loop(self.n, device)
+        return _loop(self.n, device).clone()
 
     def trace(self, field: Float64[Tensor, "*batch nx ny"]) -> Float64[Tensor, "*batch boundary"]:
         """Values of a nodal field at the boundary nodes."""
-        return field.flatten(-2)[..., self.loop(field.device)]
+        return field.flatten(-2)[..., _loop(self.n, field.device)]
 
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Distance to the boundary, positive inside (outside: minus that to the nearest side's line)."""
         return 1.0 - points.abs().amax(-1)
+
+    def room(
+        self, outline: Float64[Tensor, "*shapes points 2"], bounds: Float64[Tensor, "*shapes 4"]
+    ) -> Float64[Tensor, "*shapes"]:
+        """That of the box, exactly: its sides are along those of the square."""
+        return 1.0 - bounds.abs().amax(-1)
 
     def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Arclength along the side next to each point."""

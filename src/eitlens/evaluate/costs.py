@@ -113,7 +113,7 @@ def speed(network: Network, n: int, batch: int, device: str) -> float:
     def run() -> None:
         network(features)
         if features.is_cuda:
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(features.device)
 
     with torch.no_grad():
         for _ in range(WARM_UP):

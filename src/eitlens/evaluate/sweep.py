@@ -54,7 +54,7 @@ class Point:
 
 def read(file: Path) -> list[Point]:
     """The points of a sweep.json."""
-    rows = json.loads(file.read_text())
+    rows = json.loads(file.read_text(encoding="utf-8"))
     return [Point(row["kind"], row["value"], Score.from_dict(row["score"])) for row in rows]
 
 

@@ -13,6 +13,7 @@ from eitlens.data.inputs import JSON, TENSORS, read_inputs
 from eitlens.domain.base import CPU
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
+from eitlens.gpu import float32_products
 from eitlens.models import Network, shards
 from eitlens.models.flagship import Flagship
 
@@ -83,6 +84,7 @@ class Trained:
         return torch.cat([self.read(self.features(part)) for part in rows])
 
     @torch.no_grad()
+    @float32_products(tf32=False)
     def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
         """The logits of what the network itself is fed with: fields or codes."""
         network = self.network

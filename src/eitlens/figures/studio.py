@@ -15,11 +15,12 @@ from eitlens.domain import Square
 from eitlens.domain.base import CPU
 from eitlens.evaluate.examples import Examples
 from eitlens.evaluate.score import SEED
-from eitlens.evaluate.tables.cells import SHIPPED, TABLE1, Cell, Record, Scores, read_shipped, read_table
+from eitlens.evaluate.tables.cells import TABLE1, Cell, Record, Scores, read_shipped, read_table
 from eitlens.imaging.base import Reader
 from eitlens.imaging.readers import open_folder
 from eitlens.imaging.store import networks
 from eitlens.phantom import Phantom
+from eitlens.weights import SHIPPED
 
 
 def _quiet(text: str) -> None:

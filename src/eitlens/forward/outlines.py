@@ -90,9 +90,7 @@ def smooth_curves(
     for group in batch.groups:
         if group.kind is not Ellipse:
             name = group.kind.__name__
-            raise InputError(
-                f"BoundaryIntegralSolver needs smooth shapes, got a {name}: use GridSolver instead"
-            )
+            raise InputError(f"BoundaryIntegralSolver needs ellipses, got a {name}: use GridSolver instead")
     (group,) = batch.groups
     return Ellipse.curve(group.parameters, count), group.present, group.inside
 

@@ -6,7 +6,6 @@ outline, as z = 0 stays. The over-confidence grows with the noise, so there is o
 between them T is linear in τ. Kept as calibration.json beside the weights, with the range of |f - f0| in training.
 """
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from torch.nn import functional as fn
 
 from eitlens.data.config import known_keys
 from eitlens.errors import InputError
+from eitlens.files import read_json
 
 FILE = "calibration.json"
 _LOW, _HIGH, _STEPS = -1.5, 1.5, 40
@@ -94,10 +94,7 @@ class Calibration:
         path = folder / FILE
         if not path.exists():
             return Calibration()
-        try:
-            return Calibration.from_dict(json.loads(path.read_text()))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: {error}: run `eitlens calibrate` again") from None
+        return read_json(path, Calibration.from_dict, "run `eitlens calibrate` again")
 
 
 def fit_temperature(logits: Float[Tensor, "samples *grid"], target: Float[Tensor, "samples *grid"]) -> float:

@@ -5,9 +5,14 @@ from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 
+from jaxtyping import Float64
+from torch import Tensor
+
 from eitlens.classical import direct_sampling
 from eitlens.data import CurrentsConfig
+from eitlens.domain import Domain
 from eitlens.errors import InputError
+from eitlens.forward.base import Data
 from eitlens.imaging import store
 from eitlens.imaging.base import Reconstruction
 from eitlens.imaging.calibration import Calibration
@@ -43,11 +48,16 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, domain)
-    index = direct_sampling(domain, prepared.difference)
+    image = scaled_index(domain, prepared.difference)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
-    image = index / index.max().clamp(min=1e-300)
     return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", perf_counter() - start)
+
+
+def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
+    """The index of direct sampling over its largest value, as an image from 0 to 1."""
+    index = direct_sampling(domain, difference)
+    return index / index.max().clamp(min=1e-300)
 
 
 METHODS: dict[str, Method] = {"network": network, "dsm": dsm, "posterior": posterior}

@@ -19,9 +19,10 @@ from eitlens.domain import Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, add_noise
 from eitlens.forward.base import Currents, Data
+from eitlens.forward.outlines import needed_nodes
 from eitlens.imaging import boundary
 from eitlens.imaging.measurement import Measurement
-from eitlens.phantom import Ellipse, Phantom, Polygon, Shape, as_batch, check_inside, circle
+from eitlens.phantom import Ellipse, Phantom, Polygon, Shape, as_batch, circle
 
 MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20
 _INSIDE, _OUTSIDE = 10.0, 1.0
@@ -56,13 +57,32 @@ def from_dict(values: object) -> Phantom:
 
 def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data, str]:
     """The data f - f0 of a phantom, to nine digits for ellipses apart, by the grid otherwise; and the solver's name."""
-    check_inside(square, as_batch(phantom))
-    if all(shape.smooth for shape in phantom.shapes):
-        try:
-            return BoundaryIntegralSolver(square).difference(phantom, currents), "boundary-integral"
-        except InputError:
-            pass  # they overlap or come too close to each other or the boundary: the grid takes them
+    exact = by_integral(phantom, square, currents)
+    if exact is not None:
+        return exact, "boundary-integral"
     return GridSolver(square).difference(phantom, currents), "grid"
+
+
+def by_integral(
+    phantom: Phantom, domain: Domain, currents: Currents, tolerance: float = 1e-9, most: int | None = None
+) -> Data | None:
+    """The data by the boundary integral equation; None where it does not hold or has more than `most` unknowns.
+
+    Which shapes it holds for, ellipses apart from each other and from the boundary, the solver itself says. Whatever
+    else may be wrong, a grid solver says as well.
+    """
+    try:
+        if most is not None and _unknowns(phantom, domain, tolerance) > most:
+            return None
+        return BoundaryIntegralSolver(domain, tolerance).difference(phantom, currents)
+    except InputError:
+        return None
+
+
+def _unknowns(phantom: Phantom, domain: Domain, tolerance: float) -> int:
+    """Nodes on all outlines together."""
+    shapes = len(phantom.shapes)
+    return shapes * int(needed_nodes(domain, as_batch(phantom), tolerance)) if shapes else 0
 
 
 def measured(

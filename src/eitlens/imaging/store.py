@@ -6,24 +6,19 @@ training; evaluation.json; and card.md, the model card. The folder `guide` is an
 (eitlens.models.guide), and so is any with a guide.json: it makes no images.
 """
 
-from importlib import resources
 from pathlib import Path
 
 from eitlens.errors import InputError
+from eitlens.weights import SHIPPED
 
 DEFAULT = "flagship"
 _ORDER = (DEFAULT, "uit", "uit-small")
 _GUIDE, _MARK = "guide", "guide.json"
 
 
-def home() -> Path:
-    """Where the package keeps its weights."""
-    return Path(str(resources.files("eitlens"))) / "weights"
-
-
 def shipped() -> list[str]:
     """The names of the networks that come with the package, the default first."""
-    return sorted(networks(home()), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    return sorted(networks(SHIPPED), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def networks(place: Path) -> list[str]:
@@ -34,7 +29,7 @@ def networks(place: Path) -> list[str]:
 
 def guide() -> Path | None:
     """The folder of the posterior's guide, where this copy of the package has one."""
-    folder = home() / _GUIDE
+    folder = SHIPPED / _GUIDE
     return folder if (folder / _MARK).exists() else None
 
 
@@ -53,8 +48,8 @@ def find(model: str | Path | None) -> Path:
     """The folder of a shipped network by its name, or a folder given; the default for None."""
     name = default() if model is None else str(model)
     if name in shipped():
-        return home() / name
-    if not _is_folder(name):
+        return SHIPPED / name
+    if not is_folder(name):
         known = ", ".join(shipped()) or "none"
         raise InputError(
             f"no trained network {name!r}: the names installed are: {known}; and there is no such folder"
@@ -62,7 +57,13 @@ def find(model: str | Path | None) -> Path:
     return Path(name)
 
 
-def _is_folder(name: str) -> bool:
+def owns(folder: Path) -> bool:
+    """Whether the package itself keeps a network there."""
+    return folder.resolve().parent == SHIPPED.resolve()
+
+
+def is_folder(name: str) -> bool:
+    """Whether there is a folder of that name, if it can be one at all."""
     try:
         return Path(name).is_dir()
     except (OSError, ValueError):  # too long a name, a zero byte

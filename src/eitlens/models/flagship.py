@@ -114,7 +114,10 @@ class Flagship(Network):
         return [*self.blocks, self.decode]
 
     def _fields(self, features: Tensor) -> Tensor:
-        """The linear part, in float32: its channels differ by less than bfloat16 resolves."""
+        """The linear part, without autocast: its channels differ by less than bfloat16 resolves.
+
+        In float32; its product in TF32 where a GPU trains in less than that.
+        """
         z = features[:, -self.config.modes :].float()
         with torch.autocast(features.device.type, enabled=False):
             fields: Tensor = self.constant.float() + torch.tensordot(z, self.extension.float(), 1)
@@ -185,7 +188,7 @@ class _Perceptron(nn.Module):
         self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, hidden)
 
     def forward(self, code: Tensor) -> Tensor:
-        """The first layer in float32: the loudest modes are known to four digits."""
+        """The first layer without autocast, as in `_fields`: the loudest modes are known to four digits."""
         with torch.autocast(code.device.type, enabled=False):
             x = fn.gelu(fn.linear(code.float(), self.first.weight.float(), self.first.bias.float()))
         y: Tensor = fn.gelu(self.second(x))

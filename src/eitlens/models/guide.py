@@ -26,8 +26,8 @@ from torch.nn import functional as fn
 
 from eitlens.errors import InputError
 from eitlens.models import shards
+from eitlens.phantom.samplers import PER_ELLIPSE
 
-PER_ELLIPSE = 5
 Numbers = Float[Tensor, "n numbers"]
 Reading = Float[Tensor, "n inputs"]
 
@@ -297,13 +297,13 @@ def save(guide: Guide, folder: Path) -> None:
     # The faint components would drown in the rounding of the strong ones: these stay in 32 bits.
     fixed = {name: b.cpu().contiguous() for name, b in guide.state_dict().items() if name not in learned}
     shards.write(learned | fixed, folder / "guide.safetensors", shards.LIMIT)
-    (folder / "guide.json").write_text(json.dumps(asdict(guide.config), indent=2) + "\n")
+    (folder / "guide.json").write_text(json.dumps(asdict(guide.config), indent=2) + "\n", encoding="utf-8")
 
 
 def load(folder: Path, device: str | torch.device = "cpu") -> Guide:
     """The guide saved in a folder, in evaluation mode."""
     try:
-        config = GuideConfig(**json.loads((folder / "guide.json").read_text()))
+        config = GuideConfig(**json.loads((folder / "guide.json").read_text(encoding="utf-8")))
         guide = Guide(config)
         guide.load_state_dict(shards.widened(shards.read(folder / "guide.safetensors")))
     except (OSError, TypeError, ValueError, RuntimeError) as error:

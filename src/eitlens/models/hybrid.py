@@ -72,8 +72,10 @@ class Hybrid(Network):
             [CrossBlock(w[3], faithful), CrossBlock(w[2], faithful), Rise(w[1]), Rise(w[0])]
         )
         self.heads = nn.ModuleList([nn.Conv2d(c, 1, 1) for c in (w[3], w[2], w[1], w[0])])
-        if not faithful:
-            for parameter in self.heads[:-1].parameters():
+        for parameter in self.heads[:-1].parameters():
+            if faithful:
+                parameter.requires_grad_(False)  # several processes would wait for gradients that never come
+            else:
                 nn.init.zeros_(parameter)
 
     def latents(self, features: Tensor) -> dict[str, Tensor]:

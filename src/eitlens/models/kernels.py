@@ -3,14 +3,17 @@
 `depthwise` is a 3 × 3 stencil a channel and `interpolate` the bilinear change of grid, both on images
 (B, C, H, W) whose channels are innermost in memory. Left to a compiler, the first evaluates whatever stands
 before it nine times and the second keeps its intermediate results in float32; as kernels each reads and
-writes its image once. On other devices, and for a few channels, the plain PyTorch forms in `layers` and
-`resize` are used.
+writes its image once. On other devices, without Triton, and for a few channels, the plain PyTorch forms in
+`layers` and `resize` are used.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from eitlens import gpu
 
 _WIDTH = 16
 """Channels come in blocks of this size at least."""
@@ -22,10 +25,9 @@ _GRADIENT_ROWS = 2
 
 
 def usable(x: Tensor) -> bool:
-    """Whether the kernels apply to this image."""
-    return (
-        x.is_cuda and x.shape[1] % _WIDTH == 0 and x.dtype in (torch.bfloat16, torch.float16, torch.float32)
-    )
+    """Whether the kernels apply to this image, and can be built."""
+    kinds = (torch.bfloat16, torch.float16, torch.float32)
+    return x.is_cuda and gpu.TRITON and x.shape[1] % _WIDTH == 0 and x.dtype in kinds
 
 
 def depthwise(x: Tensor, weight: Tensor) -> Tensor:
@@ -77,6 +79,12 @@ def _strips(shape: torch.Size, programs: int) -> tuple[tuple[int, int, int], int
     return (batch * strips, columns, layers), strips, long, pairs, across
 
 
+def _launch(kernel: Any, grid: tuple[int, ...], x: Tensor, *rest: Tensor | float) -> None:
+    """Run a kernel where x is: left alone, Triton runs it on the current GPU, whichever its arguments are on."""
+    with torch.cuda.device(x.device):
+        kernel[grid](x, *rest)
+
+
 @torch.library.custom_op("eitlens::table", mutates_args=(), device_types="cuda")
 def _table(x: Tensor) -> Tensor:
     return x.clone()
@@ -94,7 +102,8 @@ def _stencil(x: Tensor, taps: Tensor) -> Tensor:
     _, height, width, channels = x.shape
     y = torch.empty_like(x)
     grid, strips, long, pairs, across = _strips(x.shape, _STENCIL_PROGRAMS)
-    triton_kernels.stencil[grid](x, taps, y, height, width, strips, long, channels, pairs, across)
+    sizes = height, width, strips, long, channels, pairs, across
+    _launch(triton_kernels.stencil, grid, x, taps, y, *sizes)
     return y
 
 
@@ -110,11 +119,11 @@ def _stencil_gradient(x: Tensor, g: Tensor) -> Tensor:
     _, height, width, channels = x.shape
     grid, strips, long, pairs, across = _strips(x.shape, _GRADIENT_PROGRAMS)
     partial = x.new_empty(grid[0] * grid[1], 9, channels, dtype=torch.float32)
-    triton_kernels.stencil_gradient[grid](
-        x, g, partial, height, width, strips, long, channels, _GRADIENT_ROWS, pairs, across
-    )
+    sizes = height, width, strips, long, channels, _GRADIENT_ROWS, pairs, across
+    _launch(triton_kernels.stencil_gradient, grid, x, g, partial, *sizes)
     result = x.new_empty(9, channels, dtype=torch.float32)
-    triton_kernels.total[(9 * channels // 16,)](partial, result, len(partial), 9 * channels, 256, 16)
+    values = 9 * channels
+    _launch(triton_kernels.total, (values // 16,), partial, result, len(partial), values, 256, 16)
     return result
 
 
@@ -131,7 +140,8 @@ def _interpolate(x: Tensor, size: int) -> Tensor:
     y = x.new_empty(batch, size, size, channels)
     columns, across = _blocks(size, channels)
     grid = (batch * size, -(-size // columns), channels // across)
-    triton_kernels.interpolation[grid](x, y, n, size, channels, (n - 1) / (size - 1), columns, across)
+    sizes = n, size, channels, (n - 1) / (size - 1), columns, across
+    _launch(triton_kernels.interpolation, grid, x, y, *sizes)
     return y
 
 
@@ -149,9 +159,8 @@ def _interpolate_adjoint(g: Tensor, n: int) -> Tensor:
     columns, across = _blocks(n, channels)
     grid = (batch * n, -(-n // columns), channels // across)
     taps = math.ceil(2 * (size - 1) / (n - 1)) + 1
-    triton_kernels.interpolation_adjoint[grid](
-        g, x, n, size, channels, (n - 1) / (size - 1), taps, columns, across
-    )
+    sizes = n, size, channels, (n - 1) / (size - 1), taps, columns, across
+    _launch(triton_kernels.interpolation_adjoint, grid, g, x, *sizes)
     return x
 
 

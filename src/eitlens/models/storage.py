@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, make_folder
+from eitlens.files import disk_errors, make_folder, read_json
 from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
@@ -36,7 +36,7 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     partial = weights.with_suffix(".json.partial")
     make_folder(weights.parent)
     with disk_errors(weights):
-        partial.write_text(json.dumps(description, indent=2) + "\n")
+        partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         if compact:
             shards.write(shards.halved(tensors), weights, shards.LIMIT)
         else:
@@ -68,28 +68,20 @@ def _weights(path: str | Path) -> Path:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    try:
-        description = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file: a network is two files, .safetensors and .json, of one name"
-        ) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(
-            f"{path}: not a JSON description of a network ({error}): save the network again"
-        ) from None
+    return read_json(path, _checked, "a network is two files of one name, .safetensors and .json: copy both")
+
+
+def _checked(description: Any) -> dict[str, Any]:
     if (
         not isinstance(description, dict)
         or set(description) != KEYS
         or not isinstance(description["settings"], dict)
     ):
         raise InputError(
-            f"{path}: expected the keys {', '.join(sorted(KEYS))}: was it written by eitlens.models.save?"
+            f"expected the keys {', '.join(sorted(KEYS))}: was it written by eitlens.models.save?"
         )
     if description["format"] != FORMAT:
-        raise InputError(
-            f"{path}: format {description['format']!r}, expected {FORMAT}: update eitlens to read it"
-        )
+        raise InputError(f"format {description['format']!r}, expected {FORMAT}: update eitlens to read it")
     return description
 
 

@@ -1,7 +1,7 @@
 """What a shape is. Ellipse and Polygon are what we have; a new one is one file and a line in `kinds.py`."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from jaxtyping import Bool, Float64
 from torch import Tensor
@@ -22,9 +22,6 @@ class Shape(ABC):
     so that a whole batch of phantoms is rasterised at once on any device, and are differentiable in the
     parameters.
     """
-
-    smooth: ClassVar[bool]
-    """Whether the boundary is a smooth curve, as the boundary integral solver needs it."""
 
     @abstractmethod
     def parameters(self) -> Float64[Tensor, "parameters"]:

@@ -1,7 +1,6 @@
 """Ellipses, and circles as ellipses with equal semi-axes."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float64
@@ -22,7 +21,6 @@ class Ellipse(Shape):
     center: tuple[float, float]
     semi_axes: tuple[float, float]
     angle: float = 0.0
-    smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         row = checks.finite(self.parameters(), "Ellipse")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float64
@@ -23,7 +22,6 @@ class Polygon(Shape):
     """
 
     vertices: tuple[tuple[float, float], ...]
-    smooth: ClassVar[bool] = False
 
     def __init__(self, vertices: Sequence[Sequence[float]]) -> None:
         given = [tuple(vertex) for vertex in vertices]

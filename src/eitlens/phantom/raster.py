@@ -47,7 +47,8 @@ def area_fraction(
 def check_inside(domain: Domain, batch: PhantomBatch) -> None:
     """Refuse a phantom that is not wholly inside the body."""
     for group in batch.groups:
-        clearance = domain.clearance(group.kind.outline(group.parameters, 64)).amin(-1)
+        outline, bounds = group.kind.outline(group.parameters, 64), group.kind.bounds(group.parameters)
+        clearance = domain.room(outline, bounds)
         for k, slot in torch.nonzero((clearance <= 0) & group.present)[:1].tolist():
             shape = group.kind.unpack(group.parameters[k, slot].detach().cpu())
             raise InputError(

@@ -21,6 +21,8 @@ from eitlens.phantom.polygon import Polygon
 Range = tuple[float, float]
 Attempt = int | Int64[Tensor, "*#batch"]
 _ATTEMPTS, _ROUNDS = 16, 512
+PER_ELLIPSE = 5
+"""Uniform numbers an ellipse is made of."""
 
 
 class Sampler(ABC):
@@ -88,8 +90,8 @@ class EllipseSampler(Sampler):
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
     ) -> Float64[Tensor, "*batch {self.count} 5"]:
         """One draw of the configuration, not yet checked for overlaps."""
-        numbers = random.uniform(self.seed, index, 5 * self.count, stream=attempt)
-        u = torch.unflatten(numbers, -1, (self.count, 5))
+        numbers = random.uniform(self.seed, index, PER_ELLIPSE * self.count, stream=attempt)
+        u = torch.unflatten(numbers, -1, (self.count, PER_ELLIPSE))
         a, b = _between(self.short, u[..., 2]), _between(self.long, u[..., 3])
         cos, sin = random.turn(u[..., 4])
         from_a, from_b = torch.stack([a * cos, a * sin], -1), torch.stack([b * sin, b * cos], -1)

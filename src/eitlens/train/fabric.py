@@ -8,6 +8,7 @@ import torch
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
+from eitlens import gpu
 from eitlens.data import pick_device
 from eitlens.train.config import Precision
 
@@ -34,17 +35,15 @@ def create_fabric(precision: Precision, device: str) -> Fabric:
 
 @contextmanager
 def float32_products(precision: Precision) -> Iterator[None]:
-    """TF32 for products of float32 matrices if asked for, and as before afterwards.
+    """TF32 for what is left in float32 unless the precision is that, and as before afterwards.
 
     Shapes do not change, so the fastest convolution is worth looking for.
     """
     cudnn = torch.backends.cudnn
-    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
-    fast = precision != "32"
-    torch.set_float32_matmul_precision("high" if fast else "highest")
-    cudnn.allow_tf32, cudnn.benchmark = fast, True
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-        cudnn.allow_tf32, cudnn.benchmark = before[1], before[2]
+    before = cudnn.benchmark
+    with gpu.float32_products(tf32=precision != "32"):
+        cudnn.benchmark = True
+        try:
+            yield
+        finally:
+            cudnn.benchmark = before

@@ -7,6 +7,7 @@ git.json             version, commit, and whether there were changes
 log.csv              a row every few steps
 best.safetensors     weights of the best validation, with best.json; last.* those of the end
 checkpoint.safetensors   the whole state, to go on from
+.claim               held by the process that trains, and there only as long
 result.json          written last: where it is, the run is finished
 """
 
@@ -74,8 +75,12 @@ class RunFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While no other process trains here: two would overwrite each other's state."""
-        with claim(self.config) as mine:
+        """While no other process trains here: two would overwrite each other's state.
+
+        Held from before `begin`, and not by one of the run's own files: those are written by renaming, so that
+        two processes could each hold a file that had that name.
+        """
+        with claim(self.path / ".claim") as mine:
             if not mine:
                 raise InputError(
                     f"{self.path}: another process trains here: wait for it, or choose another folder"
@@ -120,7 +125,7 @@ class Log:
 
     def write(self, row: Mapping[str, float]) -> None:
         """Append a row."""
-        with disk_errors(self.path), self.path.open("a", newline="") as stream:
+        with disk_errors(self.path), self.path.open("a", encoding="utf-8", newline="") as stream:
             csv.DictWriter(stream, self.columns).writerow({k: f"{v:.7g}" for k, v in row.items()})
 
 
@@ -129,7 +134,7 @@ def read_log(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with disk_errors(path):
-        lines = path.read_text().splitlines(keepends=True)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
     return [row for row in csv.DictReader(whole) if None not in row and None not in row.values()]
 

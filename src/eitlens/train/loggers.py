@@ -1,5 +1,6 @@
 """Where rows of the log go besides the CSV file; each package is imported only if asked for."""
 
+import hashlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -35,11 +36,21 @@ def _tensorboard(folder: Path) -> Observer:
 def _wandb(config: TrainConfig, folder: Path) -> Observer:
     wandb = _package("wandb", "wandb")
     folder.mkdir(parents=True, exist_ok=True)
-    # The folder's name is the run's, so that a run that is resumed goes on there as well.
+    place = folder.resolve()
     run = wandb.init(
-        project="eitlens", id=folder.name, dir=str(folder), config=config.to_dict(), resume="allow"
+        project="eitlens",
+        name=place.name,
+        id=_identity(place),
+        dir=str(folder),
+        config=config.to_dict(),
+        resume="allow",
     )
     return lambda row: run.log(row, step=int(row["step"]))
+
+
+def _identity(place: Path) -> str:
+    """The same for a run that is resumed, and another for one elsewhere whose folder has the same name."""
+    return hashlib.sha256(str(place).encode()).hexdigest()[:16]
 
 
 def _package(module: str, package: str) -> Any:

@@ -57,8 +57,8 @@ def train(
     run = RunFolder(Path(folder))
     with ExitStack() as stack:
         if fabric.global_rank == 0:
-            run.begin(config)
             stack.enter_context(run.alone())
+            run.begin(config)
             run.keep_recipe(supply.recipe)
         fabric.barrier()
         stack.enter_context(float32_products(config.precision))

@@ -183,6 +183,11 @@ class Supply:
         return simulate(self._recipe, start, stop if most is None else min(stop, start + most), device)
 
     @property
+    def name(self) -> str:
+        """What the data are called."""
+        return self._recipe.name if self.dataset is None else self.dataset.manifest.name
+
+    @property
     def recipe(self) -> DataConfig | None:
         """How the samples are made; None for an imported data set."""
         return self.config.stream if self.dataset is None else self.dataset.config

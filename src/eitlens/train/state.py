@@ -1,6 +1,7 @@
 """What a run has reached: kept in its folder, and found there again."""
 
 import copy
+import math
 
 from torch import Tensor
 
@@ -21,11 +22,15 @@ class State:
         self._weights: dict[str, Tensor] = {}
 
     def consider(self, metrics: dict[str, float]) -> None:
-        """Remember the weights that are validated if they are the best yet."""
-        sign = -1 if self.select in LARGER_IS_BETTER else 1
-        if not self.best or sign * metrics[self.select] < sign * self.best[self.select]:
+        """Remember the weights that are validated if they are the first or the best yet."""
+        if not self.best or self._loss(metrics) < self._loss(self.best):
             self.best = metrics | {"step": self.setup.clock.step}
             self._weights = {k: v.detach().clone() for k, v in self.setup.kept.state_dict().items()}
+
+    def _loss(self, metrics: dict[str, float]) -> float:
+        """What the best have least of; what is not a number is worse than any, while a comparison would say no."""
+        value = metrics[self.select]
+        return math.inf if math.isnan(value) else -value if self.select in LARGER_IS_BETTER else value
 
     def keep(self) -> None:
         """Write the checkpoint, and the weights for whoever looks in."""

@@ -18,6 +18,7 @@ import torch
 
 from eitlens.data import DataConfig, Dataset, Noise, Samples, generate, pick_device
 from eitlens.data import preset as data_preset
+from eitlens.evaluate import evaluation
 from eitlens.evaluate.examples import make_examples
 from eitlens.evaluate.score import score
 from eitlens.evaluate.tables.cells import TABLE1, Cell
@@ -158,7 +159,7 @@ def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
     device = pick_device(plan.device)
     trained = Trained.load(run.path, "best", device)
     samples = Dataset.open(plan.data_folder).split("test", device)
-    _score(trained, samples, cell, run.path)
+    _score(trained, samples, cell, run.path, plan.data.name)
     make_examples(trained, samples, cell.tau).write(run.path / "examples.npz")
     _bring_home(run.path, cell.folder(plan.table), plan.data_folder.relative_to(plan.runs))
     if plan.keep is not None:
@@ -172,18 +173,17 @@ def _forget(run: RunFolder) -> None:
         shutil.rmtree(run.path, ignore_errors=True)
 
 
-def _score(trained: Trained, samples: Samples, cell: Cell, run: Path) -> None:
+def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: str) -> None:
     """evaluation.json: at the level of the training and at the paper's."""
-    rows = []
-    for tau in dict.fromkeys((cell.tau, *LEVELS)):
-        rows.append({"tau": tau} | score(trained, samples, tau).to_dict())
-    write_json(run / "evaluation.json", {"run": str(cell), "weights": "best", "scores": rows})
+    levels, count = dict.fromkeys((cell.tau, *LEVELS)), trained.currents.count
+    rows = [evaluation.row(score(trained, samples, tau), data, count, tau) for tau in levels]
+    evaluation.write(run / "evaluation.json", str(cell), rows)
 
 
 def _bring_home(run: Path, target: Path, data: Path) -> None:
     """All but the weights and where on its disk a machine had the data; the result last: then the cell is whole."""
     target.mkdir(parents=True, exist_ok=True)
-    config = json.loads((run / "config.json").read_text())
+    config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["data"]["folder"] = data.as_posix()
     write_json(target / "config.json", config)
     names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")

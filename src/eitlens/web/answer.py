@@ -11,7 +11,6 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.classical import direct_sampling
 from eitlens.data import CurrentsConfig
 from eitlens.domain import Domain
 from eitlens.errors import InputError
@@ -21,6 +20,7 @@ from eitlens.forward import add_noise
 from eitlens.forward.base import Data
 from eitlens.imaging.imager import Imager
 from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.methods import scaled_index
 from eitlens.imaging.prepare import prepare
 from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
@@ -93,8 +93,7 @@ def answer_data(seen: Seen, models: Sequence[str], gallery: Gallery, check: Chec
 
 def _classical(seen: Seen, data: Data) -> dict[str, Any]:
     start = perf_counter()
-    index = direct_sampling(_SHOWN, data)
-    index = index / index.max().clamp(min=1e-300)
+    index = scaled_index(_SHOWN, data)
     seconds = perf_counter() - start
     return {
         "name": "direct sampling",

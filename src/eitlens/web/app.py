@@ -1,8 +1,7 @@
 """The server: the page, its settings, and two questions to ask: of a drawing and of a measurement file."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,16 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from eitlens.data import available_cores
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.imaging.isolation import SafeParser
 from eitlens.web.answer import answer_drawing, answer_upload
 from eitlens.web.assets import Asset, page
 from eitlens.web.gallery import Gallery
-from eitlens.web.guard import Guard
+from eitlens.web.guard import Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, EllipseShape, read_choice, read_drawing
 from eitlens.web.settings import server_settings
@@ -28,7 +27,7 @@ DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
 LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}
 _WARM, _PATIENCE = 2, 30.0
 _UPLOADED = "the file"
-LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+LOCAL = "localhost"
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,9 @@ def _example(gallery: Gallery) -> Drawing:
     return Drawing(client="warm", shapes=(ellipse,), currents=MOST_CURRENTS, tau=0.05, seed=1, models=models)
 
 
-def create(gallery: Gallery, jobs: Jobs | None = None, hosts: tuple[str, ...] = LOCAL_HOSTS) -> ASGIApp:
-    """The application. It answers to the names in `hosts` only, so that no foreign page can borrow it by DNS."""
-    jobs = jobs or Jobs(workers=os.cpu_count() or 1)
+def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()) -> ASGIApp:
+    """The application. It answers to `localhost`, to addresses and to these host names (see `OwnHosts`)."""
+    jobs = jobs or Jobs(workers=available_cores())
     server = Server(gallery, jobs, SafeParser())
 
     @asynccontextmanager
@@ -81,8 +80,8 @@ def create(gallery: Gallery, jobs: Jobs | None = None, hosts: tuple[str, ...] = 
     _add_page(app, page(), server_settings(gallery))
     _add_questions(app, server)
     app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=1)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    return Guard(app, LIMITS)
+    known = frozenset(name.lower() for name in (LOCAL, *names) if name)
+    return Guard(OwnHosts(app, known), LIMITS)
 
 
 def _add_page(app: FastAPI, assets: dict[str, Asset], settings: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from eitlens import __version__, imaging
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
+from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import Imager
 from eitlens.web.assets import page
 from eitlens.web.drawing import BODY
@@ -47,7 +48,7 @@ def export_page(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterato
         "classical": f"{_FOLDERS[0]}/{classical.file}",
         "models": models,
     }
-    (folder / "settings.json").write_text(json.dumps(settings, indent=1))
+    (folder / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
 def export_network(model: str, path: Path) -> Graph:
@@ -67,12 +68,17 @@ def _trained(imager: Imager) -> Trained:
 
 def _model(imager: Imager, graphs: Path) -> dict[str, Any]:
     graph = write_network(_trained(imager), graphs / f"{imager.name}.onnx")
-    calibration = imager.calibration
+    reader = imager.reader
+    counts = range(reader.fewest, reader.currents.count + 1)
     return describe(imager) | {
-        "n": imager.reader.n,
+        "n": reader.n,
         "graph": f"{_FOLDERS[0]}/{graph.file}",
-        "calibration": {"levels": calibration.levels, "temperatures": calibration.temperatures},
+        "calibrations": {count: _temperatures(imager.calibration.reading(count)) for count in counts},
     }
+
+
+def _temperatures(calibration: Calibration) -> dict[str, Any]:
+    return {"levels": calibration.levels, "temperatures": calibration.temperatures}
 
 
 def _with_policy(index: bytes) -> bytes:

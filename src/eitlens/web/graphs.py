@@ -2,9 +2,11 @@
 
 Input of each graph is `difference` in float64, as everywhere in the physics. `classical` takes one current, (1, 4n),
 and gives `phi` and `index`, both (n+1, n+1); a network takes (1, L, 4n) and gives `logits` (n+1, n+1). A network that
-can do with fewer currents finds nan in the place of those that were not measured.
+can do with fewer currents takes nan in the place of the last ones. Every graph is compared with PyTorch as it is
+written, a network with each number of currents.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from eitlens.classical.dsm import compare, probing
-from eitlens.data import Codes, Features
-from eitlens.data.features import zero_padded_gradient
+from eitlens.data.codes import completed
 from eitlens.errors import InputError
 from eitlens.evaluate.trained import Trained
 from eitlens.models.export import need_packages, run_graph, write_graph
-from eitlens.models.flagship import Flagship
 from eitlens.web.drawing import BODY
 
 # Codes of almost clean data depend on the last digits of the constants, which a graph keeps in single precision.
 TOLERANCE = 1e-2
+
+Cases = Sequence[tuple[Tensor, tuple[Tensor, ...]]]
+"""Inputs, and the outputs that are expected of them."""
 
 
 class _Classical(nn.Module):
@@ -41,31 +44,10 @@ class _Network(nn.Module):
 
     def __init__(self, trained: Trained) -> None:
         super().__init__()
-        self.network, self.features = trained.network, trained.features
+        self.trained, self.network = trained, trained.network  # its weights are found as those of a submodule
 
     def forward(self, difference: Tensor) -> Tensor:
-        if isinstance(self.features, Codes):
-            seen = _codes(self.features, difference)
-        else:
-            seen = self.features.divided(_fields(self.features, difference)).to(torch.float32)
-        flagship = isinstance(self.network, Flagship)
-        logits = self.network(seen, self.features.domain.shape[0]) if flagship else self.network(seen)
-        return torch.as_tensor(logits)[0, 0]
-
-
-def _codes(codes: Codes, difference: Tensor) -> Tensor:
-    """`Codes.__call__` with the asinh in float32: onnxruntime has no other."""
-    code = codes.code(difference)
-    z, parts = code.mean.float(), (code.deviation, code.tau.log()[:, None])
-    return torch.cat([torch.asinh(z), *(part.float() for part in parts), z], -1)
-
-
-def _fields(features: Features, difference: Tensor) -> Tensor:
-    """`Features.fields` without its checks of the values, which a graph cannot contain."""
-    if features.gradient == "exact":
-        return torch.cat(features.domain.extend_with_gradient(difference), -3)
-    phi = features.domain.extend(difference)
-    return torch.cat([phi, *zero_padded_gradient(phi)], -3)
+        return self.trained(difference)[0]
 
 
 @dataclass(frozen=True)
@@ -79,14 +61,16 @@ class Graph:
 def write_classical(n: int, path: Path) -> Graph:
     """The classical graph for a loop of 4n nodes."""
     module, sample = _Classical(n), _sample(1, 4 * n)
-    return _write(module, sample, module(sample), path, ["phi", "index"])
+    return _write(module, [(sample, module(sample))], path, ["phi", "index"])
 
 
 def write_network(trained: Trained, path: Path) -> Graph:
     """The graph of a trained network, compared with the network itself."""
-    sample = _sample(1, trained.features.currents.count, trained.features.domain.boundary_size)
-    expected = trained.reading(trained.features.currents.count)(sample)
-    return _write(_Network(trained).eval(), sample, (expected[0],), path, ["logits"])
+    most = trained.features.currents.count
+    whole = _sample(1, most, trained.features.domain.boundary_size)
+    parts = [whole[:, :count] for count in range(most, trained.fewest - 1, -1)]
+    cases = [(completed(part, most), (trained(part)[0],)) for part in parts]
+    return _write(_Network(trained).eval(), cases, path, ["logits"])
 
 
 def _sample(*shape: int) -> Tensor:
@@ -96,15 +80,19 @@ def _sample(*shape: int) -> Tensor:
     return rough - rough.mean(-1, keepdim=True)
 
 
-def _write(
-    module: nn.Module, sample: Tensor, expected: tuple[Tensor, ...], path: Path, outputs: list[str]
-) -> Graph:
+def _write(module: nn.Module, cases: Cases, path: Path, outputs: list[str]) -> Graph:
+    """The module traced on the first of the inputs, and compared on all of them with what is expected."""
     need_packages()
+    first, _ = cases[0]
     with torch.no_grad():
-        module(sample)  # makes the constants that tracing must find ready
-    write_graph(module, path, outputs, difference=sample)
-    pairs = zip(run_graph(path, difference=sample), expected, strict=True)
-    error = max(float((found - wanted).abs().max() / wanted.abs().max()) for found, wanted in pairs)
+        module(first)  # makes the constants that tracing must find ready
+    write_graph(module, path, outputs, difference=first)
+    errors = [
+        (found - wanted).abs().max() / wanted.abs().max()
+        for sample, expected in cases
+        for found, wanted in zip(run_graph(path, difference=sample), expected, strict=True)
+    ]
+    error = float(torch.stack([one.double() for one in errors]).max())  # nan if one of them is
     if not error <= TOLERANCE:
         path.unlink()
         raise InputError(

@@ -1,11 +1,17 @@
-"""Around every request: limits on what comes in, and headers on what goes out."""
+"""Around every request: whom it asks for, limits on what comes in, and headers on what goes out."""
 
+import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+ANY_HOST = "*"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/]+))(?::\d+)?")
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -52,6 +58,42 @@ class Guard:
             await send(message)
 
         await self.app(scope, _counted(receive, self.limits.get(scope["path"], 0)), out)
+
+
+@dataclass(frozen=True)
+class OwnHosts:
+    """An ASGI application around another that answers to addresses, and to these host names only.
+
+    A foreign page gets at a server behind its reader's firewall by letting its own name point there: the browser
+    takes the two for one, and sends that name as Host. An address is no name and cannot be made to point elsewhere.
+    """
+
+    app: ASGIApp
+    names: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        app = self.app
+        if scope["type"] == "http" and ANY_HOST not in self.names:
+            host = _host(Headers(scope=scope).get("host", ""))
+            if not (host in self.names or _is_address(host)):
+                reason = f"this server is not called {host[:80]!r}: if it is, start it with that --name"
+                app = JSONResponse({"reason": reason}, 400)
+        await app(scope, receive, send)
+
+
+def _host(header: str) -> str:
+    """The host in a Host header, without port and brackets; empty where there is none."""
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _counted(receive: Receive, limit: int) -> Receive:

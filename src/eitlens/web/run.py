@@ -1,5 +1,6 @@
 """Starting the server."""
 
+import ipaddress
 import socket
 import sys
 
@@ -13,7 +14,7 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
     try:
         import uvicorn
 
-        from eitlens.web.app import LOCAL_HOSTS, create
+        from eitlens.web.app import create
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs the package {error.name}: pip install 'eitlens[web]'") from None
     from eitlens.web.gallery import Gallery
@@ -23,8 +24,13 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
     with console.status("loading the networks …"):
         gallery = Gallery.open(models, device)
     console.print(f"networks: {', '.join(gallery.imagers) or 'none installed, direct sampling only'}")
-    console.print(f"the page: [bold]http://{_shown(host)}:{port}[/bold] (Ctrl+C ends)")
-    app = create(gallery, hosts=(*LOCAL_HOSTS, host, *names))
+    address = ipaddress.ip_address(listener.getsockname()[0])
+    shown = "127.0.0.1" if address.is_unspecified else f"[{host}]" if ":" in host else host
+    console.print(f"the page: [bold]http://{shown}:{port}[/bold] (Ctrl+C ends)")
+    own = () if address.is_loopback else _machine_names()
+    if address.is_unspecified:
+        console.print(f"from other machines: http://{own[0]}:{port}, or by the address of this one")
+    app = create(gallery, names=(host, *own, *names))
     config = uvicorn.Config(app, log_level="warning", server_header=False, limit_concurrency=512)
     uvicorn.Server(config).run(sockets=[listener])
 
@@ -42,5 +48,7 @@ def _listener(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _shown(host: str) -> str:
-    return "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
+def _machine_names() -> tuple[str, ...]:
+    """What others call this machine: its name, in full, and as its neighbours find it without a name server."""
+    name = socket.gethostname()
+    return name, socket.getfqdn(), f"{name.split('.')[0]}.local"

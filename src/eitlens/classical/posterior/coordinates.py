@@ -15,10 +15,10 @@ from torch.nn.functional import logsigmoid
 
 from eitlens.errors import InputError
 from eitlens.phantom import Ellipse, EllipseSampler
+from eitlens.phantom.samplers import PER_ELLIPSE
 
 Z = Float64[Tensor, "*batch parameters"]
 Rows = Float64[Tensor, "*batch ellipses 5"]
-PER_ELLIPSE = 5
 # Precision of the logistic density; for the angle, nine times that of half a turn: the data bend most with it,
 # and shorter steps in the angle let all the others be longer (measured: by 1.7).
 _PRECISION = (1 / 3, 1 / 3, 1 / 3, 1 / 3, 9 * 12 / torch.pi**2)

@@ -7,18 +7,22 @@ coefficients fall fast, as the current is smooth, and |Z|^m falls too.
 Data. No current flows through the boundary that is not in f0 already, so f - f0 goes on evenly beyond each corner of a
 square: on each side it is a cosine series, and its coefficients fall like exp(-π m depth / 2), `depth` being how far
 behind the side the inclusions' equivalent charges lie. Values at every fourth node then tell those between to about the
-tolerance of the solver (measured on draws of the paper's prior, relative to the rms: at most 3e-4 for every fourth
-node of 200 a side, 1e-7 in the median; 1e-5 for every other one).
+tolerance of the solver (measured on draws of the paper's prior and the first cosine current, relative to the rms: at
+most 3e-4 for every fourth node of 200 a side, 1e-7 in the median; 1e-5 for every other one).
+
+Both were measured with cos lθ, l ≤ 3. A rough current sees little of what is deep, and its data are small and rough:
+then `finer` has more nodes and `summed` no series, and `Target.build` tells which of them a current needs.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Complex128, Float64
 from torch import Tensor
 
-from eitlens.domain import Domain, Square
+from eitlens.domain import Domain, Square, cosine
 from eitlens.forward.base import Currents, check_currents
 
 # Nodes this many spacings away take point sources for a continuous current: exp(-2π · 3.5) < 1e-9.
@@ -51,8 +55,27 @@ class Electrodes:
         strength = domain.boundary_weight * g
         stride = _stride(domain, margin, tolerance)
         series = _series(sources, strength) if margin >= _SMOOTH * domain.boundary_weight else None
-        between = _cosine_interpolation(domain.boundary_size // 4, stride).to(g) if stride > 1 else None
-        return Electrodes(sources[::stride], sources, strength, series, between)
+        return Electrodes(sources, sources, strength, series, None).every(stride)
+
+    def every(self, stride: int) -> "Electrodes":
+        """The same with data at every so many nodes of a side, those at its ends among them."""
+        side = len(self.sources) // 4
+        between = _cosine_interpolation(side, stride, self.strength.device) if stride > 1 else None
+        return replace(self, place=self.sources[::stride], between=between)
+
+    def finer(self) -> "Iterator[Electrodes]":
+        """These, then with more and more nodes, up to all."""
+        side, stride = len(self.sources) // 4, self.stride
+        return (self.every(k) for k in range(stride, 0, -1) if k == 1 or side % k == 0)
+
+    def summed(self) -> "Electrodes":
+        """The same without the power series: every source by itself."""
+        return replace(self, series=None)
+
+    @property
+    def stride(self) -> int:
+        """There are data at every so many nodes."""
+        return len(self.sources) // len(self.place)
 
     def pull(self, z: Complex128[Tensor, "*points"]) -> tuple[Tensor, Tensor]:
         """F and F' at z, with the currents last."""
@@ -115,12 +138,7 @@ def _powers(z: Complex128[Tensor, "*points"]) -> Complex128[Tensor, "*points 17"
     return powers
 
 
-def _cosine_interpolation(side: int, stride: int) -> Float64[Tensor, "coarse fine"]:
+def _cosine_interpolation(side: int, stride: int, device: torch.device) -> Float64[Tensor, "coarse fine"]:
     """From side/stride + 1 nodes of a side to its first `side` nodes; the last is the first of the next."""
     coarse = side // stride
-    order = torch.arange(coarse + 1, dtype=torch.float64)
-    weight = torch.ones_like(order)
-    weight[0] = weight[-1] = 0.5
-    given = torch.cos(torch.pi / coarse * torch.outer(order, order))
-    wanted = torch.cos(torch.pi / side * torch.outer(order, torch.arange(side, dtype=torch.float64)))
-    return (2 / coarse) * weight[:, None] * (given @ (weight[:, None] * wanted))
+    return cosine.analysis(coarse, device).T @ cosine.synthesis(side, device)[: coarse + 1, :side]

@@ -16,11 +16,11 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import PER_ELLIPSE
 from eitlens.classical.posterior.jumps import Proposal
 from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.ordered import from_numbers, in_order, ordered, to_numbers
 from eitlens.classical.posterior.target import Target
+from eitlens.phantom.samplers import PER_ELLIPSE
 
 # Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
 _SURE = 0.04

@@ -18,12 +18,13 @@ import torch
 from jaxtyping import Complex128, Float64
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import PER_ELLIPSE, Rows
+from eitlens.classical.posterior.coordinates import Rows
 from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.domain import Domain
 from eitlens.forward.chebyshev import Iterated
 from eitlens.forward.currents import project
 from eitlens.memory import chunk_size
+from eitlens.phantom.samplers import PER_ELLIPSE
 
 # Pairs of a node and an electrode whose arrays fit the cache.
 _AT_ONCE_ON_A_CPU = 250_000

@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import EDGE, PER_ELLIPSE, Coordinates, Z
+from eitlens.classical.posterior.coordinates import EDGE, Coordinates, Z
 from eitlens.domain import Domain
+from eitlens.phantom.samplers import PER_ELLIPSE
 
 # Centre and semi-axes come before the angle, the only number that is periodic.
 _ANGLE = PER_ELLIPSE - 1

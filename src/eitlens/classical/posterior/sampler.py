@@ -94,11 +94,12 @@ def sample(
     """
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
-    target = _target(difference, domain, currents, tau, prior, settings.floor)
-    guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
     report = progress or (lambda part, text: None)
-    with _one_thread(), crew(target, settings, guidance, _workers(workers, target)) as groups:
-        return _run(target, settings, groups, clock, report)
+    with _one_thread():
+        target = _target(difference, domain, currents, tau, prior, settings.floor)
+        guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
+        with crew(target, settings, guidance, _workers(workers, target)) as groups:
+            return _run(target, settings, groups, clock, report)
 
 
 def _workers(count: int, target: Target) -> int:

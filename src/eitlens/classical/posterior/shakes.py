@@ -9,10 +9,11 @@ import math
 import torch
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import EDGE, PER_ELLIPSE
+from eitlens.classical.posterior.coordinates import EDGE
 from eitlens.classical.posterior.jumps import Proposal, Proposer
 from eitlens.classical.posterior.likelihood import Level
 from eitlens.classical.posterior.target import Target
+from eitlens.phantom.samplers import PER_ELLIPSE
 
 # What a jump changes: the whole ellipse, its centre, its shape, its angle.
 _PARTS = ((0, 1, 2, 3, 4), (0, 1), (2, 3, 4), (4,))

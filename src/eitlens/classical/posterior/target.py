@@ -4,14 +4,14 @@ The exact target needs the data f(z) to a small part of the noise. How to move n
 data from few nodes an outline, always equally many, so that it is smooth in z, and its derivative.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from eitlens.classical.posterior.coordinates import Coordinates
+from eitlens.classical.posterior.coordinates import Coordinates, Rows
 from eitlens.classical.posterior.electrodes import Electrodes
 from eitlens.classical.posterior.likelihood import Level, Likelihood
 from eitlens.classical.posterior.linearised import LinearisedSolver
@@ -26,6 +26,9 @@ _LEAST_TOGETHER = 512
 # Of the sketch: nodes an outline, and the relative accuracy along the boundary. With 24 nodes slides are accepted a
 # little more often but take half as long again (measured at L = 1, τ = 0.05).
 _SKETCH_NODES, _SKETCH_TOLERANCE = 16, 5e-2
+# Draws of the prior on which the accuracy is tried. The data of rough currents are small against the charges that make
+# them: their outlines get nodes for up to so many digits more than are asked for.
+_TRIED, _DIGITS = 64, 6
 
 
 class Particles(NamedTuple):
@@ -72,26 +75,36 @@ class Target:
     coordinates: Coordinates
     likelihood: Likelihood
     tolerance: float
+    """By which the outlines get their nodes."""
 
     @staticmethod
+    @torch.no_grad()
     def build(
         domain: Domain, currents: Currents, prior: EllipseSampler, likelihood: Likelihood, tolerance: float
     ) -> "Target":
-        """For data that are to be right to a relative `tolerance`."""
+        """For data that are to be right to `tolerance`, an error at a node over the rms of the current's data.
+
+        The rules for nodes and series hold for smooth currents, like the paper's. Whatever the currents, some draws of
+        the prior are tried, and what is too coarse for them is made finer.
+        """
         margin = _margin(domain, prior)
         electrodes, coarse = (
             Electrodes.build(domain, currents, margin, t) for t in (tolerance, _SKETCH_TOLERANCE)
         )
-        return Target(domain, electrodes, coarse, Coordinates(prior), likelihood, tolerance)
+        return _refined(Target(domain, electrodes, coarse, Coordinates(prior), likelihood, tolerance))
 
     def data(
         self, z: Float64[Tensor, "particles parameters"]
     ) -> Float64[Tensor, "particles currents boundary"]:
-        """The boundary data at allowed z: phantoms that need equally many nodes together."""
+        """The boundary data at allowed z."""
         rows = self.coordinates.rows(z)
         counts = node_counts(self.domain, rows, self.tolerance)
-        if counts.is_cuda:
-            counts = _merged(counts)
+        return self.solved(rows, _merged(counts) if counts.is_cuda else counts)
+
+    def solved(
+        self, rows: Rows, counts: Int64[Tensor, "particles"]
+    ) -> Float64[Tensor, "particles currents boundary"]:
+        """The boundary data with so many nodes an outline: phantoms that need equally many together."""
         parts, places = [], []
         for count in torch.unique(counts).tolist():
             place = torch.nonzero(counts == count).flatten()
@@ -133,6 +146,53 @@ class Target:
     def _solver(self, electrodes: Electrodes, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
         return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes)
+
+
+class _Trial(NamedTuple):
+    """Draws of the prior, the right data for them, and how far from right may be at most.
+
+    Right is what all boundary nodes, all sources and many nodes an outline give. Outlines so close that they would need
+    more than the most there may be are not judged: no current is to blame for them.
+    """
+
+    rows: Rows
+    exact: Float64[Tensor, "draws currents boundary"]
+    most: Float64[Tensor, "draws currents"]
+
+    @staticmethod
+    def of(target: Target) -> "_Trial":
+        z = target.coordinates.draw(_TRIED, 0, target.electrodes.strength.device)
+        rows, finest = target.coordinates.rows(z), target.electrodes.every(1).summed()
+        counts = node_counts(target.domain, rows, 10.0**-_DIGITS * target.tolerance)
+        exact = replace(target, electrodes=finest).solved(rows, counts)
+        return _Trial(rows, exact, target.tolerance * exact.square().mean(-1).sqrt())
+
+    def interpolates(self, electrodes: Electrodes) -> bool:
+        """Whether the data at these nodes tell those at all."""
+        return self._right(electrodes.everywhere(self.exact[..., :: electrodes.stride]))
+
+    def passes(self, target: Target) -> bool:
+        """Whether the target's data are right."""
+        # Not by `data`: many particles on a GPU have fewer nodes an outline than a few that are merged.
+        return self._right(target.solved(self.rows, node_counts(target.domain, self.rows, target.tolerance)))
+
+    def _right(self, found: Float64[Tensor, "draws currents boundary"]) -> bool:
+        return bool(((found - self.exact).abs().amax(-1) <= self.most).all())
+
+
+def _refined(target: Target) -> Target:
+    """The target, or the first finer one that is right to its tolerance on draws of the prior."""
+    trial = _Trial.of(target)
+    few = next(e for e in target.electrodes.finer() if trial.interpolates(e))
+    candidates = _finer(target, few)
+    return next((one for one in candidates if trial.passes(one)), candidates[-1])
+
+
+def _finer(target: Target, electrodes: Electrodes) -> list[Target]:
+    """With these electrodes and more and more nodes an outline, each time also without the series."""
+    ways = [electrodes] if electrodes.series is None else [electrodes, electrodes.summed()]
+    parts = (10.0**-k for k in range(_DIGITS + 1))
+    return [replace(target, electrodes=e, tolerance=p * target.tolerance) for p in parts for e in ways]
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:

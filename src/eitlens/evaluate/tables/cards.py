@@ -18,7 +18,7 @@ def scored(weights: Path) -> list[Path]:
 
 def refreshed(card: Path) -> str:
     """The text of a card with its tables as evaluation.json has them."""
-    before, _, rest = card.read_text().partition(_BEGIN)
+    before, _, rest = card.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = rest.partition(_END)
     tables = "\n".join(_table(card.parent, data) for data in ("paper", "paper-disjoint"))
     return f"{before}{_BEGIN}\n{tables}\n{_END}{after}"

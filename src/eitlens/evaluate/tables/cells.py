@@ -4,21 +4,24 @@ A cell is a network trained at one noise level; `results/table1/PRESET/TAU` hold
 result.json (time, machine, best epoch), evaluation.json (scores on the test split), log.csv (learning curve).
 """
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from eitlens.errors import InputError
 from eitlens.evaluate.statistics import Summary
 from eitlens.evaluate.tables.published import LEVELS, published
+from eitlens.files import read_json
+from eitlens.weights import SHIPPED
 
-TABLE1, VARIANTS, SHIPPED = "table1", "variants", Path(__file__).parents[2] / "weights"
+TABLE1, VARIANTS = "table1", "variants"
 FIRST_NOISY = ("uit", "uit-l3", "unet", "fno")
 _FIRST_CLEAN = ("uit", "unet", "fno", "uit-l3", "unet-big", "uit-softmax", "hybrid-ut", "cross-ut")
 
 PAPER = "paper"
 Scores = dict[float, dict[str, Summary]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -80,18 +83,24 @@ def read_table(table: Path) -> dict[Cell, Record]:
 
 def read_record(folder: Path) -> Record:
     """The recipe, the result and the scores in a folder."""
-    values = [_read(folder / f"{name}.json") for name in ("config", "result", "evaluation")]
-    return Record(values[0], values[1], scores(values[2]["scores"]))
+    config, result = (_read(folder / f"{name}.json", dict[str, Any]) for name in ("config", "result"))
+    return Record(config, result, _read(folder / "evaluation.json", lambda values: scores(values["scores"])))
 
 
 def read_shipped(folder: Path = SHIPPED, data: str = PAPER) -> dict[str, Scores]:
     """The scores of the networks that come with the package on a kind of data, by name and currents: `flagship/3`."""
     found: dict[str, Scores] = {}
     for file in sorted(folder.glob("*/evaluation.json")):
-        rows = [row for row in _read(file)["scores"] if row["data"] == data]
-        for count in sorted({row["currents"] for row in rows}):
-            found[f"{file.parent.name}/{count}"] = scores([row for row in rows if row["currents"] == count])
+        by_currents = _read(file, lambda values: _by_currents(values["scores"], data))
+        found |= {f"{file.parent.name}/{count}": by_currents[count] for count in sorted(by_currents)}
     return found
+
+
+def _by_currents(rows: list[dict[str, Any]], data: str) -> dict[int, Scores]:
+    """The scores on a kind of data by the number of currents."""
+    chosen = [row for row in rows if row["data"] == data]
+    counts = {row["currents"] for row in chosen}
+    return {count: scores([row for row in chosen if row["currents"] == count]) for count in counts}
 
 
 def scores(rows: list[dict[str, Any]]) -> Scores:
@@ -105,9 +114,6 @@ def scores(rows: list[dict[str, Any]]) -> Scores:
     }
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}): copy it again, or remove its folder") from None
-    return values
+def _read(path: Path, build: Callable[[Any], T]) -> T:
+    """What is made of a result file, or one line that says what is wrong with it."""
+    return read_json(path, build, "copy it again, or remove its folder")

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eitlens.evaluate.tables import table1, table2
-from eitlens.evaluate.tables.cells import SHIPPED, TABLE1, VARIANTS, read_shipped, read_table
+from eitlens.evaluate.tables.cells import TABLE1, VARIANTS, read_shipped, read_table
 from eitlens.evaluate.tables.heads import HEADS
 from eitlens.evaluate.tables.markdown import number, table
 from eitlens.evaluate.tables.orderings import orderings
 from eitlens.evaluate.tables.published import METRICS, published
+from eitlens.weights import SHIPPED
 
 _HEAD = """# Results
 

@@ -27,7 +27,7 @@ class PublishedRow:
 @cache
 def published() -> dict[str, PublishedRow]:
     """The rows by the name of their network here, in the paper's order."""
-    rows = json.loads(_FILE.read_text())["rows"]
+    rows = json.loads(_FILE.read_text(encoding="utf-8"))["rows"]
     return {name: _row(row) for name, row in rows.items()}
 
 

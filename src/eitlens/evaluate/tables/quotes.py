@@ -79,7 +79,7 @@ def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
     path = folder / f"{cell}{'_compared' if method else ''}.json"
     if not path.exists():
         return None
-    found = json.loads(path.read_text())
+    found = json.loads(path.read_text(encoding="utf-8"))
     values = found[method or "scores"][metric]
     return float(sum(values) / len(values))
 
@@ -96,7 +96,7 @@ def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
 def _study(path: Path, keys: list[str], percent: bool) -> str:
     if not path.exists():
         return NONE
-    value = _entry(json.loads(path.read_text()), keys)
+    value = _entry(json.loads(path.read_text(encoding="utf-8")), keys)
     if not percent:
         return f"{value:g}" if value == int(value) else number(value)
     return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
@@ -109,5 +109,5 @@ def _entry(values: Any, keys: list[str]) -> float:
 
 
 def _logged(log: Path, metric: str, epoch: str) -> float:
-    with log.open(newline="") as stream:
+    with log.open(encoding="utf-8", newline="") as stream:
         return next(float(row[metric]) for row in csv.DictReader(stream) if row["epoch"] == epoch)

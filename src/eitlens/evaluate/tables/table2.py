@@ -31,7 +31,7 @@ def to_json(machine: str, batch: int, costs: list[Cost]) -> dict[str, Any]:
 def read_costs(folder: Path) -> list[dict[str, Any]]:
     """What it has written, one object a machine."""
     try:
-        return [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+        return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
     except ValueError as error:
         raise InputError(f"{folder}: not JSON ({error}): run `eitlens benchmark table2` again") from None
 
@@ -77,7 +77,7 @@ def _recorded(path: Path) -> list[Measured]:
     """The last state of each network on each machine, forward passes only."""
     if not path.exists():
         return []
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     speeds: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         if row["mode"] == "infer":

@@ -4,12 +4,11 @@ The same numbers are added in the same order on every run, which a scatter on a 
 the sum is one kernel that keeps it in registers; elsewhere it is one gather a term.
 """
 
-from functools import cache
-from importlib.util import find_spec
-
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
+
+from eitlens import gpu
 
 Values = Float64[Tensor, "batch currents places"]
 
@@ -23,17 +22,12 @@ def product(
     weights: Float64[Tensor, "batch terms rows"], index: Int64[Tensor, "batch terms rows"], x: Values
 ) -> Float64[Tensor, "batch currents rows"]:
     """Σ_k weights[:, k] x[index[:, k]]."""
-    if x.is_cuda and _triton():
+    if x.is_cuda and gpu.TRITON:
         return _product_on_gpu(weights, index, x)
     total = weights[:, 0, None] * take(x, index[:, 0])
     for k in range(1, weights.shape[1]):
         total.addcmul_(weights[:, k, None], take(x, index[:, k]))
     return total
-
-
-@cache
-def _triton() -> bool:
-    return find_spec("triton") is not None
 
 
 def _product_on_gpu(weights: Tensor, index: Tensor, x: Tensor) -> Tensor:

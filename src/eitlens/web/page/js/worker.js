@@ -74,7 +74,7 @@ async function network(model, data, question) {
   const start = performance.now(), size = 4 * model.n, input = new Float64Array(model.most * size).fill(NaN);
   data.forEach((row, l) => input.set(model.n === settings.cells ? row : resampled(row, model.n), l * size));
   const { logits } = await (await session(model.graph)).run({ difference: new ort.Tensor("float64", input, [1, model.most, size]) });
-  const t = temperature(model.calibration, question?.tau ?? 0), image = Float64Array.from(logits.data, (z) => 1 / (1 + Math.exp(-z / t)));
+  const t = temperature(model.calibrations[data.length], question?.tau ?? 0), image = Float64Array.from(logits.data, (z) => 1 / (1 + Math.exp(-z / t)));
   return {
     image: levels(image, 0, 1),
     uncertainty: levels(image.map((p) => Math.sqrt(p * (1 - p))), 0, 0.5),

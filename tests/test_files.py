@@ -1,0 +1,78 @@
+"""Files read and written alike on every machine, and errors of one line."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eitlens
+from eitlens.errors import InputError
+from eitlens.files import read_json, write_json
+
+SOURCE = Path(eitlens.__file__).parent
+CALLS = [
+    (file, node)
+    for file in sorted(SOURCE.rglob("*.py"))
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+]
+
+
+def of_text(call: ast.Call) -> bool:
+    """Whether a method reads or writes text by all appearances."""
+    assert isinstance(call.func, ast.Attribute)
+    mode = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
+    opens = call.func.attr == "open" and (mode in {"r", "w", "a", "x"} or _given(call, "newline"))
+    return opens or call.func.attr in {"read_text", "write_text"}
+
+
+def _given(call: ast.Call, name: str) -> bool:
+    return any(keyword.arg == name for keyword in call.keywords)
+
+
+def test_every_text_file_is_utf_8() -> None:
+    """Without a word the machine's own encoding is used, ASCII or cp1252 on some, and τ cannot be read."""
+    text = [(file, call) for file, call in CALLS if of_text(call)]
+    assert len(text) > 15
+    assert not [f"{file}:{call.lineno}" for file, call in text if not _given(call, "encoding")]
+
+
+def test_what_was_written_is_read_on_a_machine_of_ascii(tmp_path: Path) -> None:
+    write_json(tmp_path / "file.json", {"τ": "½"})
+    code = "import sys, pathlib, eitlens.files as f; print(ascii(f.read_json(pathlib.Path(sys.argv[1]), dict, '')))"
+    ascii_only = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", code, str(tmp_path / "file.json")]
+    done = subprocess.run(command, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == (ascii({"τ": "½"}), "")
+
+
+def build(values: dict[str, Any]) -> float:
+    if values["tau"] == "unknown":
+        raise InputError("tau must be known")
+    return float(values["tau"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file or directory: make it again"),
+        ("{", r"not a JSON file \(.*\): make it again"),
+        (b"\xff", r"not a JSON file \(.*\): make it again"),
+        ("[]", r"not as eitlens writes it \(TypeError.*\): make it again"),
+        ("{}", r"not as eitlens writes it \(KeyError.*\): make it again"),
+        ('{"tau": "a"}', r"not as eitlens writes it \(ValueError.*\): make it again"),
+        ('{"tau": "unknown"}', "tau must be known"),
+    ],
+)
+def test_what_is_wrong_with_a_json_file_is_one_line(
+    tmp_path: Path, content: str | bytes | None, message: str
+) -> None:
+    path = tmp_path / "file.json"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=rf"^.*file\.json: {message}$"):
+        read_json(path, build, "make it again")
