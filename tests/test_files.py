@@ -11,7 +11,7 @@ import pytest
 
 import eitlens
 from eitlens.errors import InputError
-from eitlens.files import read_json, write_json
+from eitlens.files import check_writable, read_json, write_json
 
 SOURCE = Path(eitlens.__file__).parent
 CALLS = [
@@ -76,3 +76,23 @@ def test_what_is_wrong_with_a_json_file_is_one_line(
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=rf"^.*file\.json: {message}$"):
         read_json(path, build, "make it again")
+
+
+def test_an_output_is_tried_before_the_work_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    source, link, folder = tmp_path / "data.npz", tmp_path / "link.npz", tmp_path / "folder.json"
+    source.write_bytes(b"mine")
+    link.symlink_to(source)
+    folder.mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    check_writable(tmp_path / "new/deep/image.png", source)
+    check_writable(source)
+    for path, told in (
+        (source, "is the file that is read"),
+        (link, "is the file that is read"),
+        (folder, "is a folder"),
+        (source / "image.png", "Not a directory"),
+        (source / "deep/image.png", "Not a directory"),
+    ):
+        with pytest.raises(InputError, match=told):
+            check_writable(path, source)
+    assert sorted(tmp_path.rglob("*")) == before

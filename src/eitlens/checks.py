@@ -1,5 +1,8 @@
 """Checks at every entrance of the library: bad input is refused in one line before any work is done."""
 
+import operator
+from typing import SupportsIndex, cast
+
 import torch
 from torch import Tensor
 
@@ -26,12 +29,57 @@ def positive(values: Tensor, name: str) -> Tensor:
     return values
 
 
+def number(value: object, name: str) -> float:
+    """One real number, also as an array or tensor of one."""
+    given = physics(value, name)
+    if given.numel() != 1:
+        raise InputError(f"{name}: expected one number, got an array of shape {tuple(given.shape)}")
+    return float(given.detach())
+
+
 def positive_number(value: float, name: str) -> float:
     """Return `value` unless it is not a positive finite number."""
-    positive(torch.as_tensor(value, dtype=torch.float64), name)
+    positive(torch.tensor(number(value, name), dtype=torch.float64), name)
     return value
 
 
-def physics(values: Tensor) -> Tensor:
-    """The physics is float64 throughout, whatever the network around it uses."""
-    return values.to(torch.float64)
+def whole(value: object, name: str) -> int:
+    """An integer of any kind; 2.0 is none."""
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        raise InputError(f"{name}: expected a whole number, got {shown(value)}") from None
+
+
+def physics(values: object, name: str = "values") -> Tensor:
+    """Real numbers as float64: the physics is, whatever the network around it uses."""
+    return real(values, name).to(torch.float64)
+
+
+def real(values: object, name: str) -> Tensor:
+    """A tensor, an array or nested lists of real numbers as a tensor; a tensor keeps its gradient and device."""
+    tensor = values if isinstance(values, Tensor) else _from_array(values, name)
+    if tensor.is_complex():
+        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
+    return tensor
+
+
+def shown(value: object) -> str:
+    """A value given by mistake, short and in one line."""
+    return " ".join(repr(value).split())[:60]
+
+
+def _from_array(values: object, name: str) -> Tensor:
+    """Floating-point numbers keep their precision, which tells how exact they are; all others become float64."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: the rows are of different lengths") from None
+    except (TypeError, RuntimeError):
+        raise InputError(f"{name}: expected real numbers in one tensor, array or list of lists") from None
+    if array.dtype.kind not in "bifu" or array.dtype.itemsize > 8:
+        raise InputError(f"{name}: expected real numbers, got {array.dtype}")
+    native = array.dtype.newbyteorder("=") if array.dtype.kind == "f" else np.float64
+    return torch.from_numpy(np.array(array, dtype=native))

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 from eitlens.errors import InputError
@@ -57,6 +58,20 @@ def make_folder(folder: Path) -> None:
     """Create the folder and those above it."""
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+def check_writable(path: Path, source: Path | None = None) -> None:
+    """Refuse a file that could not be written, or that would replace its own `source`, before any work is done.
+
+    Nothing is made yet: where folders are missing, the nearest one above that is there must let them be made.
+    """
+    with disk_errors(path):
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder: give the name of a file")
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path}: is the file that is read: give the output another name")
+        with TemporaryFile(dir=next(folder for folder in path.parents if folder.exists())):
+            pass
 
 
 def sweep(folder: Path) -> None:

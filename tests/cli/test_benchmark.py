@@ -82,6 +82,8 @@ def test_table_2_is_measured_kept_and_written(root):
         (("--train", "--variant", "big"), "no variant is called 'big'"),
         (("--train", "--precision", "16"), "precision must be one of"),
         (("--root", "nowhere"), "no such folder"),
+        (("--train", "--minutes", "nan"), "--minutes nan: give minutes >= 0"),
+        (("--train", "--minutes", "-1"), "--minutes -1: give minutes >= 0"),
     ],
 )
 def test_mistakes_are_one_line(words, message, root):
@@ -89,6 +91,26 @@ def test_mistakes_are_one_line(words, message, root):
     assert done.exit_code == 2
     assert message in done.output
     assert "Traceback" not in done.output
+
+
+def test_nothing_is_simulated_where_no_cell_is_missing(root):
+    words = ("--train", "--minutes", 0, "--root", root, "--runs", root / "runs", "--device", "cpu")
+    done = _run("benchmark", "table1", "uit/0", *words)
+    assert done.exit_code == 0, done.output
+    assert "0 of 1 cells are missing" in done.output
+    assert "samples are simulated" not in done.output
+
+
+def test_where_no_folder_can_be_is_told_before_the_work(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    for words in (
+        ("benchmark", "table2", "uit", "--no-time", "--root", file),
+        ("figures", "theorem1", "--out", file),
+    ):
+        done = _run(*words)
+        assert done.exit_code == 2
+        assert "Not a directory: check the path" in done.output.replace("\n", " ")
 
 
 def test_figures_by_name(root):

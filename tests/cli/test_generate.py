@@ -93,6 +93,16 @@ def test_mistakes_are_one_line_and_status_2(arguments, message, tmp_path, monkey
     assert len([line for line in result.output.splitlines() if line.startswith("error:")]) == 1
 
 
+@pytest.mark.parametrize("n", [15, 1001, 1_000_000])
+def test_a_grid_too_coarse_or_too_fine(n, tmp_path):
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(TINY | {"n": n}))
+    result = run("generate", "--config", str(path), "--out", str(tmp_path / "data"))
+    assert result.exit_code == 2
+    assert "odd.json: n must be at" in result.output
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_key_nobody_knows(tmp_path):
     path = tmp_path / "odd.json"
     path.write_text(json.dumps(TINY | {"colour": "red"}))

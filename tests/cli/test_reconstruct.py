@@ -101,21 +101,47 @@ def test_a_users_mistake_is_one_line_and_status_2(words, message):
     assert "Traceback" not in done.output
 
 
+def test_what_is_read_is_not_replaced(phantom):
+    for command, more in (("simulate", ("--n", 16)), ("reconstruct", ("--method", "dsm"))):
+        before = phantom.read_bytes()
+        done = run(command, phantom, "-o", phantom.parent / "." / phantom.name, *more)
+        assert done.exit_code == 2
+        assert "is the file that is read: give the output another name" in done.output.replace("\n", " ")
+        assert phantom.read_bytes() == before
+
+
+def test_outputs_are_tried_before_the_work(phantom, tmp_path, monkeypatch):
+    def work(*_):
+        pytest.fail("the work was begun")
+
+    monkeypatch.setattr("eitlens.imaging.files.read", work)
+    monkeypatch.setattr("eitlens.imaging.phantoms.simulate", work)
+    monkeypatch.setattr("eitlens.web.export.export_network", work)
+    bad = phantom / "image.npz"
+    for words in (("reconstruct", "data.npz"), ("simulate", "--random", 1), ("export", "uit-small")):
+        done = run(*words, "-o", bad)
+        assert done.exit_code == 2
+        assert "Not a directory: check the path" in done.output.replace("\n", " ")
+
+
 def test_imaging_needs_no_training_extra():
     code = "import sys, eitlens.imaging; sys.exit('lightning' in sys.modules or 'h5py' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_calibrate_writes_its_file_and_picture(model):
-    recipe = {"name": "tiny", "n": 64, "train": 4, "validation": 8, "test": 8, "shard": 20}
+    recipe = {"name": "tiny", "n": 64, "train": 4, "validation": 9, "test": 8, "shard": 20}
     recipe |= {
         "sampler": {"count": 2, "disjoint": True},
         "solver": {"name": "boundary-integral", "tolerance": 1e-4},
     }
     (model / "data.json").write_text(json.dumps(recipe))
-    done = run("calibrate", model, "--samples", 8, "--misfits", 2)
+    # Sixteen of the nine there are: the tenth would be the first of the test samples.
+    done = run("calibrate", model, "--samples", 16, "--misfits", 2)
     assert done.exit_code == 0, done.output
+    assert "fitted on 9 validation samples, measured on 8 test samples" in done.output
     told = json.loads((model / "calibration.json").read_text())
+    assert told["samples"] == 9
     assert told["levels"] == [0.0, 0.02, 0.05, 0.1, 0.2]
     assert len(told["amplitudes"]) == 2
     assert (model / "calibration.png").exists()

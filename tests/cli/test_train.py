@@ -64,6 +64,16 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path, monkeypatch):
     assert {(row["data"], row["currents"], row["samples"]) for row in scores} == {("tiny", 1, 4)}
     assert {"mean", "median", "low", "high"} == set(scores[0]["metrics"]["relative_l2"])
 
+    # Scores of less, or of something else, do not take the place of the run's own.
+    for words in (("--limit", 2), ("--data", tmp_path), ("--weights", "last"), ("--currents", 1)):
+        done = _run("evaluate", home, *words, "--device", "cpu")
+        assert "holds the scores of the run" in str(done.exception)
+    assert json.loads((home / "evaluation.json").read_text())["scores"] == scores
+    (tmp_path / "folder.json").mkdir()
+    done = _run("evaluate", home, "--out", tmp_path / "folder.json", "--device", "cpu")
+    assert "folder.json: is a folder" in str(done.exception)
+    assert "test samples" not in done.output
+
     # Told before anything is computed: the picture goes beside the scores, under the same name.
     done = _run("evaluate", home, "--out", tmp_path / "scores.png", "--device", "cpu")
     assert "scores.png: scores are written as JSON" in str(done.exception)
@@ -121,6 +131,10 @@ def test_only_the_first_process_logs_and_no_minutes_are_no_minutes(recipe, tmp_p
         (("--preset", "smoke", "--data", "nowhere"), "nowhere/manifest.json: no such file"),
         (("--preset", "smoke", "--stream", "nothing"), "no data set is called"),
         (("--preset", "smoke", "--logger", "paper"), "logger must be one of"),
+        (("--preset", "smoke", "--minutes", "nan"), "how long to train: expected one of"),
+        (("--preset", "smoke", "--stop-after", "nan"), "--stop-after nan: give minutes >= 0"),
+        (("--preset", "smoke", "--stop-after", "-1"), "--stop-after -1: give minutes >= 0"),
+        (("--preset", "smoke", "--export", "/dev/null"), "Not a directory: check the path"),
     ],
 )
 def test_bad_options_are_one_line(words, message, tmp_path):

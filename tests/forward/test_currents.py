@@ -77,6 +77,18 @@ def test_no_more_arclength_modes_than_the_nodes_tell_apart(domain: Domain) -> No
         currents.arclength(domain, most + 1)
 
 
+@pytest.mark.parametrize("domain", [Square(4), Disk(4, 16)])
+def test_no_frequency_that_the_nodes_take_for_a_lower_one(domain: Domain) -> None:
+    for family, most in ((currents.cosine, 8), (currents.sine, 7)):
+        assert float(family(domain, most).abs().amax(-1).min()) > 0.1
+        with pytest.raises(
+            InputError, match=rf"^16 boundary nodes tell frequencies up to {most} apart, got {most + 1}"
+        ):
+            family(domain, most + 1)
+    with pytest.raises(InputError, match="tell frequencies up to 8 apart, got 500: take fewer"):
+        currents.trigonometric(domain, 1000)
+
+
 def test_a_current_of_ones_own() -> None:
     g = currents.custom(SQUARE, lambda x, y: x + 3 * y + 1)
     x, y = SQUARE.boundary().unbind(-1)

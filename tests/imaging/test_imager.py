@@ -95,13 +95,32 @@ def test_refinement_does_not_trust_data_of_unknown_noise(imager, square, differe
     assert asked == [0.2, 0.0]
 
 
-@pytest.mark.parametrize("bad", [{"refine": -1}, {"tau": -0.1}, {"tau": float("nan")}, {"n": 1}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"refine": -1},
+        {"refine": 1.5},
+        {"tau": -0.1},
+        {"tau": float("nan")},
+        {"tau": "low"},
+        {"n": 1},
+        {"n": 40.5},
+    ],
+)
 def test_options_that_cannot_be_meant(imager, difference, bad):
     (name,) = bad
     with pytest.raises(InputError, match=f"^{name}: expected"):
         imager(Measurement.of_difference(difference), **bad)
     with pytest.raises(InputError, match=f"^{name}: expected"):
         Options(**bad)
+
+
+@pytest.mark.parametrize("given", [torch.zeros(3, 256), "scan.npz"])
+def test_an_imager_says_what_it_takes(imager, given):
+    with pytest.raises(
+        InputError, match=r"^expected a Measurement, got a \w+: use Measurement.of_difference"
+    ):
+        imager(given)
 
 
 def test_one_call(folder, square, difference):
@@ -117,8 +136,10 @@ def test_one_call(folder, square, difference):
         eit.reconstruct(difference[:, :5], model=str(folder))
     with pytest.raises(InputError, match=r"got a Measurement: use eitlens.Imager.load\(model\)"):
         eit.reconstruct(eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64)))
-    with pytest.raises(InputError, match="expected an array of numbers"):
+    with pytest.raises(InputError, match=r"^difference: expected real numbers"):
         eit.reconstruct("nothing", model=str(folder))
+    with pytest.raises(InputError, match=r"^difference: expected real numbers, got torch.complex128$"):
+        eit.reconstruct(difference * 1j, model=str(folder))
 
 
 def test_direct_sampling_as_a_method(difference):
@@ -128,6 +149,23 @@ def test_direct_sampling_as_a_method(difference):
     assert found.uncertainty is None
     with pytest.raises(InputError, match="no method is called 'magic': choose one of network, dsm"):
         method("magic")
+
+
+@pytest.mark.parametrize("name", ["dsm", "posterior"])
+def test_a_network_is_refused_where_none_is_asked(difference, name):
+    with pytest.raises(InputError, match=f"^{name}: .* leave out --model$"):
+        method(name)(Measurement.of_difference(difference), Options(model="flagship"))
+
+
+def test_currents_that_are_not_read_are_flagged(square, phantom):
+    """Both cos 3θ and sin θ are of no use to what reads cos lθ one after the other."""
+    cosines = currents.cosine(square, 3)
+    given = torch.stack([cosines[0], cosines[2], currents.sine(square, 1)[0]])
+    data = BoundaryIntegralSolver(square).difference(phantom, given)
+    measured = Measurement(square.boundary(), given, data, torch.zeros_like(data))
+    (flag,) = method("dsm")(measured, Options(n=32)).warnings
+    assert flag.kind == "currents"
+    assert "cos lθ only up to l = 1, and what else they tell is not used: inject cos 2θ too" in flag.text
 
 
 def test_a_name_that_is_not_there(monkeypatch, tmp_path):

@@ -205,6 +205,36 @@ def test_wrong_values_are_named(measurement, change, message):
         parse(content, "data")
 
 
+@pytest.mark.parametrize("kind", [np.asarray, torch.Tensor.tolist, lambda v: v.clone().requires_grad_()])
+def test_arrays_and_lists_make_a_measurement(measurement, kind):
+    names = ("points", "currents", "voltages", "reference")
+    values = [kind(getattr(measurement, name)) for name in names]
+    assert same(Measurement(*values, measurement.mask.int().numpy(), np.float32(1)), measurement)
+    plain = Measurement.of_difference(kind(measurement.voltages))
+    assert torch.equal(plain.voltages, measurement.voltages)
+    assert not plain.voltages.requires_grad
+
+
+def test_float32_makes_a_float64_measurement(measurement):
+    single = Measurement(
+        measurement.points.float(), measurement.currents.float(), measurement.voltages.float()
+    )
+    assert single.points.dtype == single.currents.dtype == single.voltages.dtype == torch.float64
+
+
+@pytest.mark.parametrize("name", ["points", "currents", "voltages", "reference", "mask", "conductivity"])
+def test_what_is_no_number_makes_no_measurement(measurement, name):
+    for bad in ("high", [[1.0], [1.0, 2.0]], np.ones(3) * 1j):
+        with pytest.raises(InputError, match=f"^{name}: "):
+            replace(measurement, **{name: bad})
+
+
+@pytest.mark.parametrize("name", ["scan.npz", "scan.json"])
+def test_a_path_may_be_text(measurement, tmp_path, name):
+    files.write(measurement, str(tmp_path / name))
+    assert same(files.read(str(tmp_path / name)), measurement)
+
+
 def test_a_voltage_that_was_not_measured_may_be_nan(measurement):
     values = measurement.voltages.clone()
     values[:, 7] = torch.nan

@@ -65,6 +65,24 @@ def test_currents_that_do_not_span_them_are_refused_or_left_out(square, differen
     assert prepare(two, COSINES, 1, square).difference.shape == (2, 256)
 
 
+def test_how_many_currents_are_not_read(square, difference, g):
+    """As many as could have been, had the independent ones given been others, however strong or often injected."""
+    sine = currents.sine(square, 1)
+    cases = [
+        (g, 0),
+        (g[:1], 0),
+        (g[[0, 0, 0]], 0),
+        (torch.cat([g, sine]), 0),
+        (torch.cat([g[:2], sine]), 1),
+        (torch.cat([g[[0, 2]], 1e-3 * sine]), 2),
+    ]
+    for given, unread in cases:
+        zero = torch.zeros_like(given)
+        assert prepare(Measurement(square.boundary(), given, zero, zero), COSINES, 1, square).unread == unread
+    single = Measurement.of_difference(difference)
+    assert prepare(single, CurrentsConfig("cosine", 1), 1, square).unread == 0
+
+
 def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
     mask = torch.ones(256, dtype=torch.bool)
     mask[[3, 64, 65, 130]] = False

@@ -140,8 +140,31 @@ def test_a_body_of_another_kind_is_noticed(home, monkeypatch):
     other = Phantom(BODY.shapes, inside=0.1)
     clean = BoundaryIntegralSolver(SQUARE).difference(other, currents.cosine(SQUARE, 1))
     found = method("posterior")(Measurement.of_difference(add_noise(clean, 0.3, seed=1)), Options(tau=0.3))
-    assert [flag.kind for flag in found.warnings] == ["posterior", "contrast"]
-    assert "is the body not four ellipses apart" in found.warnings[1].text
+    assert [flag.kind for flag in found.warnings] == ["amplitude", "contrast", "posterior", "contrast"]
+    assert "f - f0 has the sign of inclusions that conduct less" in found.warnings[1].text
+    assert "is the body not four ellipses apart" in found.warnings[3].text
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"), [(-1.0, "are voltages and reference swapped"), (3.0, "f - f0 of current 1 has size")]
+)
+def test_a_wrong_sign_and_a_wrong_unit_are_noticed(home, monkeypatch, measurement, factor, told):
+    monkeypatch.setattr(sampling, "_ALONE", bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1))
+    found = method("posterior")(Measurement.of_difference(factor * measurement.voltages), Options())
+    assert told in found.warnings[0].text
+
+
+def test_most_bodies_of_the_prior_have_the_usual_size():
+    square = Square(32)
+    data = BoundaryIntegralSolver(square, tolerance=1e-4).difference(
+        sampling._PRIOR.batch(5000, 5100), currents.cosine(square, 3)
+    )
+    low, high = torch.tensor(sampling._USUAL.amplitudes, dtype=torch.float64).T
+    size = data.square().mean(-1).sqrt()
+    assert bool((size.quantile(0.02, 0) > low).all())
+    assert bool((size.quantile(0.98, 0) < high).all())
+    assert bool((size.amin(0) < 1.5 * low).all())
+    assert bool((size.amax(0) > high / 1.5).all())
 
 
 def test_an_image_without_a_guide(home, monkeypatch, measurement):

@@ -1,6 +1,5 @@
 """`eitlens benchmark`: the paper's tables from result files, and the trainings and timings behind them."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -85,17 +84,18 @@ def table2(
     from eitlens.data import pick_device
     from eitlens.evaluate import measure
     from eitlens.evaluate.tables.table2 import to_json
-    from eitlens.files import write_json
+    from eitlens.files import check_writable, make_folder, write_json
     from eitlens.models import names as known
 
     place = pick_device(device)
     title = machine or _machine(place)
+    target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
+    check_writable(target)
     wanted = names or known()
     console = Console()
     named = track(wanted, "measuring", console=console, transient=True, disable=not console.is_terminal)
     costs = [measure(name, batch=batch, device=str(place), timed=timed) for name in named]
-    target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     write_json(target, to_json(title, batch, costs))
     _write(root)
 
@@ -104,15 +104,15 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
     from rich.console import Console
 
     from eitlens.cli.show import say
-    from eitlens.cli.train import draw_curve, observer, progress_bar
+    from eitlens.cli.train import budget, draw_curve, observer, progress_bar
     from eitlens.evaluate.tables.cells import Cell, wanted
     from eitlens.train.table1 import fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
     plan.recipe(cells[0])  # checks the options before anything is simulated
-    console = Console()
-    say(console, f"{len(missing(plan, cells))} of {len(cells)} cells are missing")
-    if not (plan.data_folder / "manifest.json").exists():
+    console, limit, left = Console(), budget("--minutes", minutes), missing(plan, cells)
+    say(console, f"{len(left)} of {len(cells)} cells are missing")
+    if left and not (plan.data_folder / "manifest.json").exists():
         say(console, f"first {plan.data.count:,} samples are simulated: ", plan.data_folder)
     with progress_bar(console) as bar:
 
@@ -121,7 +121,6 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
             if outcome == "finished":
                 draw_curve(cell.folder(plan.table))
 
-        limit = math.inf if minutes is None else minutes
         found = fill(plan, cells, limit, lambda cell: (observer(bar, plan.recipe(cell)),), tell)
     if "failed" in found.values():
         raise typer.Exit(1)
@@ -136,6 +135,7 @@ def _write(root: Path) -> None:
     from eitlens.evaluate.tables.cards import refreshed, scored
     from eitlens.evaluate.tables.page import Places, compose
     from eitlens.evaluate.tables.quotes import refresh
+    from eitlens.files import make_folder
 
     places = Places(root)
     if not places.results.is_dir():
@@ -144,7 +144,7 @@ def _write(root: Path) -> None:
     for file in places.results.glob("**/log.csv"):
         if not (file.parent / CURVE).exists():
             draw_curve(file.parent)
-    places.page.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(places.page.parent)
     places.page.write_text(compose(places), encoding="utf-8")
     for page in places.quoting:
         page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")

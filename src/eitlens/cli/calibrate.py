@@ -9,7 +9,7 @@ import typer
 def calibrate(
     run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
     samples: Annotated[
-        int, typer.Option(min=8, help="Validation samples to fit on, and as many test samples.")
+        int, typer.Option(min=8, help="At most so many validation samples to fit on, and test samples.")
     ] = 256,
     misfits: Annotated[
         int, typer.Option(min=0, help="How many of them go through the solver, for the warnings.")
@@ -36,11 +36,13 @@ def calibrate(
     kept = run / "data.json"
     data = recipe(preset, kept if kept.exists() else None)
     with console.status("simulating …") as status:
+        unseen = fitting.test(reader, data, samples)
         found = fitting.fit(reader, data, samples, misfits, status.update)
         status.update("measuring on test samples …")
-        effects = fitting.measure(reader, found, fitting.test(reader, data, samples), fitting.LEVELS)
+        effects = fitting.measure(reader, found, unseen, fitting.LEVELS)
     write_atomically(target, text.write(found.to_dict()))
     calibration_figure(effects, target.with_suffix(".png"))
+    say(console, f"fitted on {found.samples} validation samples, measured on {len(unseen)} test samples")
     for effect in effects:
         say(
             console,

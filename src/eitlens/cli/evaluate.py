@@ -52,6 +52,8 @@ def evaluate(
     trained = Trained.load(folder, weights, place)
     trained = trained.reading(currents) if currents else trained
     target = _target(folder, "evaluation.json", out)
+    if out is None and (limit or data is not None or currents or weights != "best"):
+        _check_new(target)
     supply = _supply(folder, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
@@ -133,19 +135,31 @@ def _folder(run: Path) -> Path:
 def _target(folder: Path, name: str, out: Path | None) -> Path:
     """Where scores go, looked at before they are computed; their picture goes beside them."""
     from eitlens.errors import InputError
-    from eitlens.files import make_folder
+    from eitlens.files import check_writable, make_folder
     from eitlens.imaging import store
 
     if out is None and store.owns(folder):
         raise InputError(
             f"{folder}: a network of the package keeps the scores it came with: say where these go, as --out {name}"
         )
-    if out is None:
-        return folder / name
-    if out.suffix != ".json":
-        raise InputError(f"{out}: scores are written as JSON: give a name that ends in .json")
-    make_folder(out.parent)
-    return out
+    target = folder / name if out is None else out
+    if target.suffix != ".json":
+        raise InputError(f"{target}: scores are written as JSON: give a name that ends in .json")
+    for file in (target, target.with_suffix(".png")):
+        check_writable(file)
+    make_folder(target.parent)
+    return target
+
+
+def _check_new(target: Path) -> None:
+    """Scores of a part of the test split, or of something else, must not stand for those of the run."""
+    from eitlens.errors import InputError
+
+    if target.exists():
+        raise InputError(
+            f"{target}: holds the scores of the run, which --limit, --data, --currents or --weights would replace "
+            "by others: say where these go, as --out mine.json"
+        )
 
 
 def _advance(bar: "Progress", task: "TaskID", done: int) -> None:

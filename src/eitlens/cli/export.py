@@ -45,8 +45,10 @@ def _network(network: str, out: Path) -> None:
     from rich.console import Console
 
     from eitlens.cli.show import say
+    from eitlens.files import check_writable
     from eitlens.web.export import export_network
 
+    check_writable(out)
     console = Console()
     with console.status("exporting and comparing with PyTorch …"):
         graph = export_network(network, out)

@@ -1,5 +1,6 @@
 """`eitlens figures`: every figure of the paper, and ours, as PDF and PNG."""
 
+import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -25,11 +26,14 @@ def figures(
     from eitlens.cli.show import progress_bar, say
     from eitlens.figures.registry import FIGURES, figure
     from eitlens.figures.studio import Studio
+    from eitlens.files import check_writable
 
     if listed:
         typer.echo("\n".join(FIGURES))
         return
     wanted = {name: figure(name) for name in names or FIGURES}
+    for name, suffix in itertools.product(wanted, (".pdf", ".png")):
+        check_writable((out / name).with_suffix(suffix))
     # Everything here is small: on two cores that were busy, two threads took 9 min, one took 2.6 min.
     torch.set_num_threads(1)
     console = Console()

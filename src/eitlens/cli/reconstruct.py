@@ -54,7 +54,7 @@ def reconstruct(
     from eitlens.imaging import Options, files
     from eitlens.imaging.methods import method as named
 
-    targets = _checked(out or [])
+    targets = _checked(out or [], Path(measurement))
     chosen = named(method)
     if seconds is not None and method != "posterior":
         raise InputError(f"--seconds {seconds:g}: only --method posterior takes its time; leave it out")
@@ -87,12 +87,14 @@ def _shown(method: str) -> "Iterator[Progress]":
         yield told
 
 
-def _checked(targets: list[Path]) -> list[Path]:
+def _checked(targets: list[Path], source: Path) -> list[Path]:
     from eitlens.errors import InputError
+    from eitlens.files import check_writable
 
     for target in targets:
         if target.suffix.lower() not in _SUFFIXES:
             raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
+        check_writable(target, source)
     return targets
 
 

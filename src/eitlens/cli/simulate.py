@@ -37,10 +37,13 @@ def simulate(
     from rich.console import Console
 
     from eitlens.cli.show import say
+    from eitlens.files import check_writable
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
 
     body = _chosen(phantom, random)
+    if str(out) != "-":
+        check_writable(out, phantom)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
         measurement, solver = _measured(body, currents, tau, seed, points, n)
     if str(out) == "-":

@@ -45,13 +45,16 @@ def train(
     from rich.console import Console
 
     from eitlens.cli.show import say
+    from eitlens.files import check_writable
     from eitlens.train import train as fit
     from eitlens.train.loggers import create_logger
 
     changes = _changes(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
     recipe = _recipe(preset, config, changes, settings or [])
     console = Console()
-    limit = math.inf if stop_after is None else stop_after
+    limit = budget("--stop-after", stop_after)
+    if export is not None:
+        check_writable(export / "config.json")
     asked = logger if _rank() == 0 else None  # the first process logs for all
     observers = [create_logger(name, recipe, out) for name in asked or []]
     try:
@@ -115,6 +118,17 @@ def _recipe(preset: str, config: Path | None, changes: dict[str, Any], settings:
             place[parent] = place = inner if isinstance(inner, dict) else {}
         place[last] = value
     return TrainConfig.from_dict(values)
+
+
+def budget(option: str, minutes: float | None) -> float:
+    """Minutes an option gives, all the time there is where it is left out."""
+    from eitlens.errors import InputError
+
+    if minutes is None:
+        return math.inf
+    if not 0 <= minutes < math.inf:
+        raise InputError(f"{option} {minutes:g}: give minutes >= 0, or leave it out for no limit")
+    return minutes
 
 
 def _setting(text: str) -> tuple[str, Any]:

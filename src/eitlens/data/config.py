@@ -22,6 +22,8 @@ Family = Literal["cosine", "sine", "trigonometric", "arclength"]
 SolverName = Literal["boundary-integral", "grid"]
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
+FINEST = 1000
+"""Cells a side of the finest grid, as for the commands: beyond it memory gives out."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         at_least("n", self.n, 16)
+        if self.n > FINEST:
+            raise InputError(f"n must be at most {FINEST}, got {self.n}: choose a coarser grid")
         at_least("shard", self.shard, 1)
         for split in SPLITS:
             at_least(split, getattr(self, split), 0)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
 from eitlens.domain.grid import box
 from eitlens.domain.square_extension import extend, extend_with_gradient
@@ -28,6 +29,7 @@ class Square(Domain):
     name: ClassVar[str] = "square"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checks.whole(self.n, "Square: cells a side"))
         if self.n < 2:
             raise InputError(f"Square needs at least 2 cells a side, got {self.n}")
 

@@ -53,7 +53,7 @@ def _same_limits(row: Sequence[Axes]) -> None:
 
 
 def _legend(panel: Axes) -> None:
-    """Each label once, where the networks with low scores leave room."""
+    """Each label once, below all panels."""
     handles, labels = panel.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    panel.legend(known.values(), known.keys(), fontsize=7, loc="center right")
+    panel.figure.legend(known.values(), known.keys(), ncols=2, loc="outside lower center")

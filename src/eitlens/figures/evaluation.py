@@ -50,8 +50,10 @@ def sweep_figure(points: Sequence[Point], path: Path, name: str) -> None:
         for panel in axes.flat[len(kinds) :]:
             panel.set_axis_off()
         axes[0, 0].legend(loc="center right")
-        samples = points[0].score.samples
-        axes[0, 0].figure.suptitle(f"{name}: means of {samples} samples a point, 95 % intervals", fontsize=10)
+        samples, space = points[0].score.samples, " " if columns > 1 else "\n"
+        axes[0, 0].figure.suptitle(
+            f"{name}:{space}means of {samples} samples a point, 95 % intervals", fontsize=10
+        )
 
 
 def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:

@@ -14,7 +14,7 @@ def reconstruction_figure(found: Reconstruction, path: Path) -> None:
     title = "probability of inclusion; line: ½" if found.uncertainty is not None else "direct sampling index"
     image = found.image.where(found.domain.inside(), torch.nan)  # nothing is drawn outside the body
     with picture(path, 1, panels, size=3.4) as axes:
-        show_field(axes[0, 0], image, title, limits=None if found.uncertainty is None else (0, 1))
+        show_field(axes[0, 0], image, title, limits=(0, 1))
         if bool((found.image > 0.5).any()) and found.uncertainty is not None:
             outline(axes[0, 0], 0.5 - found.image)
         if found.uncertainty is not None:

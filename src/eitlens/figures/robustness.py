@@ -97,6 +97,7 @@ def _legends(panels: Sequence[Axes], studio: Studio) -> None:
         Line2D([], [], **_thin(name), label=row.title) for name, row in published().items() if name in known
     ]
     ours = [Line2D([], [], **style) for style in _ours(studio).values()]
-    for panel, handles in zip(panels, (marks, ours), strict=True):
-        panel.legend(handles=handles, loc="center left", fontsize="small")
+    kinds = ("one network a level, left and middle", marks), ("one for all levels, right", ours)
+    for panel, (title, handles) in zip(panels, kinds, strict=True):
+        panel.legend(handles=handles, title=title, loc="center left", fontsize="small", alignment="left")
         panel.set_axis_off()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, make_folder
+from eitlens.files import make_folder, write_atomically
 
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
 SUFFIXES = ("", ".png", ".pdf", ".svg")
@@ -43,8 +44,10 @@ def picture(path: Path, rows: int, columns: int, size: float = 2.6) -> Iterator[
         yield figure.subplots(rows, columns, squeeze=False)
         make_folder(path.parent)
         for file in [path] if path.suffix else [path.with_suffix(suffix) for suffix in (".pdf", ".png")]:
-            with disk_errors(file):
-                figure.savefig(file)
+            # A full disk leaves the picture that was there before.
+            drawn = BytesIO()
+            figure.savefig(drawn, format=file.suffix[1:].lower())
+            write_atomically(file, drawn.getvalue())
 
 
 def show_field(
@@ -64,7 +67,11 @@ def show_field(
     limit = float(np.abs(values).max()) or 1.0
     low, high = (-limit, limit) if diverging else limits or (None, None)
     colours = DIVERGING if diverging else SEQUENTIAL
-    image = axes.imshow(values, origin="lower", extent=(-1, 1, -1, 1), cmap=colours, vmin=low, vmax=high)
+    # A node is the middle of its pixel: those of the boundary reach half a cell beyond it, and are cut there.
+    right, top = (1 + 1 / (size - 1) for size in field.shape)
+    extent = (-right, right, -top, top)
+    image = axes.imshow(values, origin="lower", extent=extent, cmap=colours, vmin=low, vmax=high)
+    axes.set(xlim=(-1, 1), ylim=(-1, 1))
     if diverging:
         levels = [limit * k / 4 for k in (-3, -2, -1, 1, 2, 3)]
         axes.contour(*_grid(field), values, levels=levels, colors="0.25", linewidths=0.4)

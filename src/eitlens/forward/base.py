@@ -54,13 +54,14 @@ def check_currents(
     domain: Domain, currents: Tensor, phantoms: int | None = None
 ) -> Float64[Tensor, "*phantoms currents boundary"]:
     """Currents as float64, refused when not finite, not on the boundary nodes or not of zero mean."""
-    g = check_boundary_values(domain, currents, "currents")
+    given = checks.real(currents, "currents")
+    g = check_boundary_values(domain, given, "currents")
     if g.ndim not in (2, 3) or g.shape[-2] == 0 or (g.ndim == 3 and phantoms not in (None, len(g))):
         expected = (
             f"(currents, {domain.boundary_size}) values, the same for all phantoms, or such for each of them"
         )
         raise InputError(f"currents: expected {expected}, got shape {tuple(g.shape)}")
-    allowed = max(1e-10, torch.finfo(currents.dtype).eps if currents.is_floating_point() else 0.0)
+    allowed = max(1e-10, torch.finfo(given.dtype).eps if given.is_floating_point() else 0.0)
     mean, size = g.mean(-1).abs().amax(), g.abs().amax()
     if bool(mean > allowed * size):
         raise InputError(

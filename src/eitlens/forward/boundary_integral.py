@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Solver, check_currents
@@ -51,6 +52,10 @@ class BoundaryIntegralSolver(Solver):
     order: ClassVar[float] = 4.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise InputError(
+                f"BoundaryIntegralSolver: expected a body such as Square(200), got {checks.shown(self.domain)}"
+            )
         if self.nodes is not None and self.nodes < 8:
             raise InputError(f"BoundaryIntegralSolver needs at least 8 nodes an outline, got {self.nodes}")
         if not 0 < self.tolerance < 1:
@@ -60,8 +65,9 @@ class BoundaryIntegralSolver(Solver):
 
     def difference(self, conductivity: Phantoms, currents: Currents) -> Data:
         """The data f - f0; see `Solver.difference`."""
-        batch = as_batch(conductivity, currents.device)
-        g = check_currents(self.domain, currents, len(batch))
+        given = checks.real(currents, "currents")
+        batch = as_batch(conductivity, given.device)
+        g = check_currents(self.domain, given, len(batch))
         check_inside(self.domain, batch)
         result = self._in_groups(batch, g) if batch.groups else g.new_zeros(len(batch), *g.shape[-2:])
         return result[0] if isinstance(conductivity, Phantom) else result

@@ -7,19 +7,20 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
 
 
 def cosine(domain: Domain, count: int) -> Currents:
-    """cos(lθ), l = 1 … count, θ the polar angle: the paper's currents."""
-    return project(torch.cos(_frequencies(count) * domain.angle()))
+    """cos(lθ), l = 1 … count, θ the polar angle: the paper's currents. At most N/2 of them on N nodes."""
+    return project(torch.cos(_frequencies(domain, count, domain.boundary_size // 2) * domain.angle()))
 
 
 def sine(domain: Domain, count: int) -> Currents:
-    """sin(lθ), l = 1 … count."""
-    return project(torch.sin(_frequencies(count) * domain.angle()))
+    """sin(lθ), l = 1 … count; l < N/2, as sin(Nθ/2) vanishes at N equally spaced nodes."""
+    return project(torch.sin(_frequencies(domain, count, (domain.boundary_size - 1) // 2) * domain.angle()))
 
 
 def trigonometric(domain: Domain, count: int) -> Currents:
@@ -36,7 +37,7 @@ def arclength(domain: Domain, count: int) -> Currents:
         raise InputError(
             f"{domain.boundary_size} boundary nodes tell {2 * most} modes apart, got a count of {count}"
         )
-    phase = (2 * torch.pi / domain.perimeter) * _frequencies(half) * domain.arclength()
+    phase = (2 * torch.pi / domain.perimeter) * _frequencies(domain, half, most) * domain.arclength()
     modes = torch.stack([torch.cos(phase), torch.sin(phase)], 1).flatten(0, 1)[:count]
     return math.sqrt(2 / domain.perimeter) * modes
 
@@ -44,20 +45,27 @@ def arclength(domain: Domain, count: int) -> Currents:
 def custom(domain: Domain, function: Callable[[Tensor, Tensor], Tensor]) -> Currents:
     """The current function(x, y) at the nodes, less its mean: (1, N), or (L, N) if it gives L at once."""
     x, y = domain.boundary().unbind(-1)
-    values = torch.as_tensor(function(x, y), dtype=torch.float64)
-    return project(check_boundary_values(domain, values, "custom current")).reshape(-1, domain.boundary_size)
+    values = check_boundary_values(domain, function(x, y), "custom current")
+    return project(values).reshape(-1, domain.boundary_size)
 
 
 def project(values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:
     """The zero-mean part of boundary values."""
-    return values - values.mean(-1, keepdim=True)
+    given = checks.real(values, "boundary values")
+    return given - given.mean(-1, keepdim=True)
 
 
-def _frequencies(count: int) -> Float64[Tensor, "count 1"]:
-    return torch.arange(1, _positive(count) + 1, dtype=torch.float64)[:, None]
+def _frequencies(domain: Domain, count: int, most: int) -> Float64[Tensor, "count 1"]:
+    """1 … count; beyond `most` the values at the nodes would be those of a lower frequency."""
+    if _positive(count) > most:
+        raise InputError(
+            f"{domain.boundary_size} boundary nodes tell frequencies up to {most} apart, got {count}: "
+            "take fewer currents or more nodes"
+        )
+    return torch.arange(1, count + 1, dtype=torch.float64)[:, None]
 
 
 def _positive(count: int) -> int:
-    if count < 1:
+    if checks.whole(count, "currents: count") < 1:
         raise InputError(f"expected at least one current, got {count}")
     return count

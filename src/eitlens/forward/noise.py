@@ -25,14 +25,15 @@ def add_noise(
     batch (0, 1, … by default), so that a sample keeps its noise whatever batch it comes in; `tau` may differ
     from sample to sample.
     """
-    data, numbers = _prepare(difference, index)
+    given = checks.physics(difference, "boundary data")
+    data, numbers = _prepare(given, index)
     level = torch.as_tensor(tau, dtype=torch.float64, device=data.device)
     if bool((level < 0).any()) or not bool(torch.isfinite(level).all()):
         raise InputError(f"tau must be a finite number >= 0, got {tau}")
     if level.numel() not in (1, len(data)):
         raise InputError(f"tau: expected one number for each of {len(data)} samples, got {level.numel()}")
     noise = _normal(data, numbers, seed)
-    return project(data * (1 + level.reshape(-1, *[1] * (data.ndim - 1)) * noise)).reshape(difference.shape)
+    return project(data * (1 + level.reshape(-1, *[1] * (data.ndim - 1)) * noise)).reshape(given.shape)
 
 
 def add_white_noise(
@@ -44,19 +45,21 @@ def add_white_noise(
     """
     if math.isnan(snr_db) or snr_db == -math.inf:
         raise InputError(f"snr_db must be a number of decibels, got {snr_db}")
-    data, numbers = _prepare(difference, index)
+    given = checks.physics(difference, "boundary data")
+    data, numbers = _prepare(given, index)
     scale = data.square().mean(tuple(range(1, data.ndim)), keepdim=True).sqrt() * 10 ** (-snr_db / 20)
-    return project(data + scale * _normal(data, numbers, seed)).reshape(difference.shape)
+    return project(data + scale * _normal(data, numbers, seed)).reshape(given.shape)
 
 
 def _prepare(
-    difference: Data, index: Int64[Tensor, "batch"] | None
+    given: Float64[Tensor, "*any"], index: Int64[Tensor, "batch"] | None
 ) -> tuple[Float64[Tensor, "batch *rest"], Int64[Tensor, "batch"]]:
-    data = checks.finite(checks.physics(difference), "boundary data")
+    data = checks.finite(given, "boundary data")
     if data.ndim < 3:
         data = data[None]
     if index is None:
         index = torch.arange(len(data), device=data.device)
+    index = torch.as_tensor(index, device=data.device)
     if len(index) != len(data):
         raise InputError(f"index: expected one number for each of {len(data)} samples, got {len(index)}")
     return data, index

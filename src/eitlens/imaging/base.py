@@ -59,7 +59,7 @@ class Reader(Protocol):
 class Flag:
     """Something the user should know about an image: `kind` for programs, `text` for people.
 
-    Kinds: noise, amplitude, contrast, mean, gap, currents (see docs/measurements.md).
+    Kinds: noise, amplitude, contrast, mean, gap, currents, posterior (see docs/measurements.md).
     """
 
     kind: str

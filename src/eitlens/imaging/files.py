@@ -32,8 +32,9 @@ def read(path: Path | str) -> Measurement:
     return _parse(content, str(path))
 
 
-def write(measurement: Measurement, path: Path) -> None:
+def write(measurement: Measurement, to: Path | str) -> None:
     """Write .npz or .json, by the suffix, whole or not at all; folders above it are made."""
+    path = Path(to)
     if path.suffix == ".json":
         content = text.write(measurement.to_dict())
     elif path.suffix == ".npz":

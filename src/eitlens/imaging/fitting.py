@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from eitlens.data import CurrentsConfig, DataConfig, Noise, Samples
+from eitlens.data import CurrentsConfig, DataConfig, Noise, Samples, Split
 from eitlens.evaluate.calibration import Reliability, reliability
 from eitlens.evaluate.metrics import cross_entropy
 from eitlens.evaluate.simulated import simulate
@@ -57,18 +57,20 @@ def measure(
 
 
 def validation(reader: Reader, recipe: DataConfig, samples: int) -> Samples:
-    """The first validation samples, for the currents and the grid of the reader."""
-    return _some(reader, recipe, recipe.ranges["validation"][0], samples)
+    """The first validation samples, as many as there are, for the currents and the grid of the reader."""
+    return _some(reader, recipe, "validation", samples)
 
 
 def test(reader: Reader, recipe: DataConfig, samples: int) -> Samples:
-    """The first test samples."""
-    return _some(reader, recipe, recipe.ranges["test"][0], samples)
+    """The first test samples, as many as there are."""
+    return _some(reader, recipe, "test", samples)
 
 
-def _some(reader: Reader, recipe: DataConfig, start: int, samples: int) -> Samples:
+def _some(reader: Reader, recipe: DataConfig, split: Split, samples: int) -> Samples:
     fitting = replace(recipe, n=reader.n, currents=reader.currents)
-    return simulate(fitting, start, start + samples, torch.device("cpu"))
+    start, stop = recipe.ranges[split]
+    # Beyond its end begins the next split: what is fitted must not see what it is measured on.
+    return simulate(fitting, start, min(start + samples, stop), torch.device("cpu"))
 
 
 def _fit(

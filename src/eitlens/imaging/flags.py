@@ -32,7 +32,24 @@ def input_flags(prepared: Prepared, noise: float | None, calibration: Calibratio
         yield Flag(
             "currents", f"the currents combine to those of the network with {prepared.residual:.1%} left over"
         )
+    if prepared.unread:
+        read = len(prepared.difference)
+        yield Flag(
+            "currents",
+            f"the currents given combine to cos lθ only up to l = {read}, and what else they tell is not used: "
+            f"inject cos {read + 1}θ too",
+        )
     yield from _amplitude(prepared.difference, calibration)
+
+
+def sign_flags(prepared: Prepared, currents: CurrentsConfig) -> Iterator[Flag]:
+    """Whether the power Σ g (f - f0) is that of inclusions that conduct better than the body: negative."""
+    g = currents.build(prepared.domain)[: len(prepared.difference)]
+    if float((g * prepared.difference).sum()) > 0:
+        yield Flag(
+            "contrast",
+            "f - f0 has the sign of inclusions that conduct less than the body: are voltages and reference swapped?",
+        )
 
 
 def contrast_flags(
@@ -43,10 +60,9 @@ def contrast_flags(
     calibration: Calibration,
 ) -> Iterator[Flag]:
     """What the physics says of data and image together."""
-    data = prepared.difference
-    g = currents.build(prepared.domain)[: len(data)]
-    if float((g * data).sum()) > 0:
-        yield Flag("contrast", "f - f0 has the sign of inclusions that conduct less than the body")
+    wrong = [*sign_flags(prepared, currents)]
+    if wrong:
+        yield from wrong
         return
     if noise is not None and noise > MARGIN * NOISIEST:
         return  # Nobody knows what to expect, and the noise has a flag of its own.
@@ -75,7 +91,7 @@ def _amplitude(data: Data, calibration: Calibration) -> Iterator[Flag]:
     sizes = data.square().mean(-1).sqrt().tolist()
     for k, (size, (low, high)) in enumerate(zip(sizes, calibration.amplitudes, strict=False)):
         if not low <= size <= high:
-            text = f"f - f0 of current {k + 1} has size {size:.3g}, in training {low:.3g} to {high:.3g}"
+            text = f"f - f0 of current {k + 1} has size {size:.3g}, usual are {low:.3g} to {high:.3g}"
             yield Flag(
                 "amplitude", f"{text}: inclusions too small or too large, another contrast or another unit?"
             )

@@ -54,6 +54,11 @@ class Imager:
             misfit: whether to run the image through the forward solver, which the contrast warning needs.
         """
         start = perf_counter()
+        if not isinstance(measurement, Measurement):
+            raise InputError(
+                f"expected a Measurement, got a {type(measurement).__name__}: use Measurement.of_difference(f - f0) "
+                "for an array, eitlens.imaging.files.read(path) for a file"
+            )
         options.check(refine, tau, n)
         prepared, fed = prepare_for(self.reader, measurement)
         data, seen = prepared.difference, prepared.seen

@@ -23,6 +23,8 @@ _THINNEST = 1e-9
 class Measurement:
     """Voltages at points of the boundary of a body, for a number of injected currents.
 
+    Tensors, arrays and nested lists of real numbers will do; they are kept as float64 tensors on the CPU.
+
     Attributes:
         points: (N, 2), on the boundary, in any order, none twice.
         currents: (L, N), the density g of the injected current at the points; zero mean along the boundary.
@@ -45,6 +47,9 @@ class Measurement:
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
             raise InputError(f"domain: expected a body such as eitlens.Disk(200), got {self.domain!r}")
+        for name in ("points", "currents", "voltages", "reference", "mask"):
+            object.__setattr__(self, name, _kept(getattr(self, name), name))
+        object.__setattr__(self, "conductivity", checks.number(self.conductivity, "conductivity"))
         if self.points.ndim != 2 or self.points.shape[1] != 2:
             raise InputError(
                 f"points: expected (N, 2) coordinates, got an array of shape {_shape(self.points)}"
@@ -86,10 +91,11 @@ class Measurement:
 
         Without one, values (L, 4n) are taken to be those at the nodes of Square(n).
         """
-        body = _square(difference) if domain is None else domain
-        data = check_boundary_values(body, difference.detach().cpu(), "f - f0")
+        given = checks.physics(difference, "f - f0").detach().cpu()
+        body = _square(given) if domain is None else domain
+        data = check_boundary_values(body, given, "f - f0")
         if data.ndim != 2:
-            raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(difference)}")
+            raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(given)}")
         family = currents if currents is not None else CurrentsConfig(count=len(data))
         return Measurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
 
@@ -119,7 +125,8 @@ class Measurement:
                 )
         given = {key: value for key, value in values.items() if value is not None}
         body = _body(where, given.pop("domain", SQUARE.name))
-        return _at(where, {key: _array(where, key, value) for key, value in given.items()}, body)
+        arrays = {key: checks.physics(value, f"{where}: {key}") for key, value in given.items()}
+        return _at(where, arrays, body)
 
 
 def _square(difference: Data) -> Square:
@@ -147,34 +154,18 @@ def _at(where: str, arrays: dict[str, Tensor], body: Domain) -> Measurement:
     for key in ("currents", "voltages", "reference"):
         if key in arrays and arrays[key].ndim == 1:
             arrays[key] = arrays[key][None]
-    mask, sigma = arrays.get("mask"), arrays.get("conductivity")
-    if sigma is not None and sigma.numel() != 1:
-        raise InputError(f"{where}: conductivity: expected one number, got an array of shape {_shape(sigma)}")
     try:
-        return Measurement(
-            arrays["points"],
-            arrays["currents"],
-            arrays["voltages"],
-            arrays.get("reference"),
-            None if mask is None else mask != 0,
-            1.0 if sigma is None else float(sigma),
-            body,
-        )
+        return Measurement(**arrays, domain=body)  # type: ignore[arg-type]
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def _array(where: str, key: str, value: object) -> Float64[Tensor, "*any"]:
-    """Numbers as float64. Text, ragged lists, complex numbers and objects are refused."""
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{where}: {key}: the rows are of different lengths") from None
-    if array.dtype.kind not in "bifu" or array.dtype.itemsize > 8:
-        raise InputError(f"{where}: {key}: expected real numbers, got {array.dtype}")
-    return torch.from_numpy(np.array(array, dtype=np.float64))
+def _kept(given: object, name: str) -> Tensor | None:
+    """What is given as a float64 tensor, a mask as a boolean one."""
+    if given is None and name in ("reference", "mask"):
+        return None
+    values = checks.physics(given, name).detach().cpu()
+    return values != 0 if name == "mask" else values
 
 
 def _check_rows(

@@ -45,6 +45,8 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     """Direct sampling of up to three cosine currents: no training, no probability."""
     if options.refine:
         raise InputError("dsm: its image is no probability and cannot be refined: leave out --refine")
+    if options.model is not None:
+        raise InputError("dsm: it has no network to choose: leave out --model")
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, domain)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from eitlens import checks
 from eitlens.classical.posterior.sampler import Progress
 from eitlens.errors import InputError
 
@@ -37,9 +38,9 @@ class Options:
 
 def check(refine: int, tau: float | None, n: int | None) -> None:
     """Refuse what cannot be meant."""
-    if refine < 0:
+    if checks.whole(refine, "refine") < 0:
         raise InputError(f"refine: expected at least 0 steps, got {refine}")
-    if tau is not None and not 0 <= tau < math.inf:
+    if tau is not None and not 0 <= checks.number(tau, "tau") < math.inf:
         raise InputError(f"tau: expected a noise level of 0 or more, got {tau}")
-    if n is not None and n < 2:
+    if n is not None and checks.whole(n, "n") < 2:
         raise InputError(f"n: expected an image of at least 2 cells a side, got {n}")

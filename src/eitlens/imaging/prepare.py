@@ -36,6 +36,7 @@ class Prepared:
         gap: the longest piece of boundary without a voltage.
         mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
         residual: the largest |w - Σ C g| / |w| over the wanted currents.
+        unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
     """
 
@@ -45,6 +46,7 @@ class Prepared:
     gap: float
     mean: float
     residual: float
+    unread: int
     domain: Domain
 
 
@@ -69,7 +71,9 @@ def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domai
         reference = boundary.from_nodes(empty, s, fine) / measurement.conductivity
     else:
         reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
-    return _on_nodes((voltage - reference) * measurement.conductivity, present, s, domain, residual)
+    unread = min(_independent(measurement.currents), wanted.count) - len(mixing)
+    data = (voltage - reference) * measurement.conductivity
+    return _on_nodes(data, present, s, domain, residual, max(unread, 0))
 
 
 def prepare_for(reader: Reader, measurement: Measurement) -> tuple[Prepared, Data]:
@@ -100,12 +104,19 @@ def _combination(
     return mixing[:spanned], float(residual[:spanned].max())
 
 
+def _independent(given: Float64[Tensor, "given points"]) -> int:
+    """How many of the currents say something new, however strong they are: one that is injected again does not."""
+    even = given / given.norm(dim=1, keepdim=True).clamp(min=1e-300)
+    return int(torch.linalg.matrix_rank(even, rtol=SPANNED))
+
+
 def _on_nodes(
     data: Float64[Tensor, "currents points"],
     present: Bool[Tensor, "currents points"],
     s: Float64[Tensor, "points"],
     domain: Domain,
     residual: float,
+    unread: int,
 ) -> Prepared:
     rows, seen, levels, gap = [], [], [], 0.0
     for row, there in zip(data, present, strict=True):
@@ -123,4 +134,4 @@ def _on_nodes(
     mean = torch.where(size > 0, nodes.mean(1).abs() / size.clamp(min=1e-300), 0.0)
     found = [level for level in levels if level is not None]
     tau = (sum(level**2 for level in found) / len(found)) ** 0.5 if found else None
-    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, domain)
+    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, unread, domain)

@@ -15,7 +15,7 @@ from eitlens.imaging import store
 from eitlens.imaging.base import Flag, Reconstruction
 from eitlens.imaging.bodies import SQUARE
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.flags import input_flags
+from eitlens.imaging.flags import input_flags, sign_flags
 from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.misfit import on_grid
 from eitlens.imaging.options import Options
@@ -27,6 +27,8 @@ from eitlens.phantom import EllipseSampler
 # The prior and the guide know ellipses that fill the square, and no other body.
 _CURRENTS, _PRIOR = 3, EllipseSampler(seed=0, disjoint=True)
 _QUIETEST, _PATIENCE = 0.005, 300.0
+# The size of f - f0 of the bodies of the prior: that of 98 % of its first 4000, and a tenth more to either side.
+_USUAL = Calibration(amplitudes=((0.130, 0.332), (0.0260, 0.0897), (0.0283, 0.147)))
 _ALONE = bayes.Settings()
 # χ² a node from which on the data are not explained, however badly their noise was estimated.
 _WORST = 2.0
@@ -43,8 +45,11 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     """
     if options.refine:
         raise InputError("posterior: it has nothing to refine: leave out --refine")
+    if options.model is not None:
+        raise InputError("posterior: it has no network to choose: leave out --model")
     start = perf_counter()
-    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, SQUARE)
+    currents = CurrentsConfig("cosine", _CURRENTS)
+    prepared = prepare(measurement, currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
     if noise is None:
         raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
@@ -52,7 +57,8 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     domain = SQUARE if options.n is None else SQUARE.at(options.n)
     image = on_grid(found.mean(), domain.n)
     # That a network was not trained for such noise is no concern of the sampler.
-    doubts = [flag for flag in input_flags(prepared, noise, Calibration()) if flag.kind != "noise"]
+    doubts = [flag for flag in input_flags(prepared, noise, _USUAL) if flag.kind != "noise"]
+    doubts += sign_flags(prepared, currents)
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)

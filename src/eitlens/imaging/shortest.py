@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.methods import load
@@ -72,7 +73,4 @@ def _cosines(points: Tensor, data: Tensor) -> Tensor:
 
 
 def _numbers(values: Numbers, name: str) -> Tensor:
-    try:
-        return torch.as_tensor(values, dtype=torch.float64).detach().cpu()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name}: expected an array of numbers ({error})") from None
+    return checks.physics(values, name).detach().cpu()

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens import checks
+from eitlens.errors import InputError
 from eitlens.phantom.base import Curve, Shape
 
 
@@ -23,6 +24,9 @@ class Ellipse(Shape):
     angle: float = 0.0
 
     def __post_init__(self) -> None:
+        _check_pair(self.center, "center")
+        _check_pair(self.semi_axes, "semi_axes")
+        checks.number(self.angle, "Ellipse: angle")
         row = checks.finite(self.parameters(), "Ellipse")
         checks.positive(row[2:4], "Ellipse: semi_axes")
 
@@ -98,3 +102,8 @@ class Ellipse(Shape):
 def circle(center: tuple[float, float], radius: float) -> Ellipse:
     """A circle: an ellipse with equal semi-axes."""
     return Ellipse(center, (radius, radius))
+
+
+def _check_pair(values: object, name: str) -> None:
+    if tuple(checks.physics(values, f"Ellipse: {name}").shape) != (2,):
+        raise InputError(f"Ellipse: {name}: expected two numbers, got {checks.shown(values)}")

@@ -25,12 +25,24 @@ class Phantom:
     def __init__(
         self, shapes: Sequence[Shape], inside: float | Sequence[float] = 10.0, outside: float = 1.0
     ) -> None:
-        values = tuple(inside) if isinstance(inside, Sequence) else (inside,) * len(shapes)
-        if len(values) != len(shapes):
+        _check_shapes(shapes)
+        given = checks.physics(inside, "Phantom: inside")
+        values = [float(given)] * len(shapes) if given.ndim == 0 else given.tolist()
+        if given.ndim > 1 or len(values) != len(shapes):
             raise InputError(
                 f"Phantom: {len(shapes)} shapes but {len(values)} conductivities: give one, or one each"
             )
-        checks.positive(torch.tensor([*values, outside], dtype=torch.float64), "Phantom: conductivity")
+        around = checks.number(outside, "Phantom: outside")
+        checks.positive(torch.tensor([*values, around], dtype=torch.float64), "Phantom: conductivity")
         object.__setattr__(self, "shapes", tuple(shapes))
-        object.__setattr__(self, "inside", tuple(float(v) for v in values))
-        object.__setattr__(self, "outside", float(outside))
+        object.__setattr__(self, "inside", tuple(values))
+        object.__setattr__(self, "outside", around)
+
+
+def _check_shapes(shapes: object) -> None:
+    if isinstance(shapes, Sequence) and all(isinstance(shape, Shape) for shape in shapes):
+        return
+    hint = ": put it in brackets, Phantom([shape])" if isinstance(shapes, Shape) else ""
+    raise InputError(
+        f"Phantom: expected a list of shapes such as circle((0, 0), 0.3), got {checks.shown(shapes)}{hint}"
+    )

@@ -24,10 +24,13 @@ class Polygon(Shape):
     vertices: tuple[tuple[float, float], ...]
 
     def __init__(self, vertices: Sequence[Sequence[float]]) -> None:
-        given = [tuple(vertex) for vertex in vertices]
+        try:
+            given = [tuple(vertex) for vertex in vertices]
+        except TypeError:
+            given = []
         if len(given) < 3 or any(len(vertex) != 2 for vertex in given):
-            raise InputError(f"Polygon needs at least 3 vertices (x, y), got {str(given)[:60]}")
-        corners = checks.finite(torch.tensor(given, dtype=torch.float64), "Polygon")
+            raise InputError(f"Polygon needs at least 3 vertices (x, y), got {checks.shown(vertices)}")
+        corners = checks.finite(checks.physics(given, "Polygon"), "Polygon")
         corners = corners[(corners != corners.roll(-1, 0)).any(-1)]
         area = _signed_area(corners)
         if float(area.abs()) < 1e-12:

@@ -96,7 +96,8 @@ def sample(
     clock = _Clock(time.monotonic(), seconds)
     report = progress or (lambda part, text: None)
     with _one_thread():
-        target = _target(difference, domain, currents, tau, prior, settings.floor)
+        given = checks.physics(currents, "currents")
+        target = _target(difference, domain, given, tau, prior, settings.floor)
         guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
         with crew(target, settings, guidance, _workers(workers, target)) as groups:
             return _run(target, settings, groups, clock, report)

@@ -130,8 +130,8 @@ class _LevelSetBody(Body):
 
 def as_body(square: Square, conductivity: Conductivity, device: torch.device) -> tuple[Body, tuple[int, ...]]:
     """Check a conductivity and put it on the device: a batch, and the shape of the batch, () for one."""
-    if isinstance(conductivity, Tensor):
-        conductivity = Field(conductivity)
+    if isinstance(conductivity, Tensor) or hasattr(conductivity, "__array__"):
+        conductivity = Field(checks.real(conductivity, "conductivity"))
     if isinstance(conductivity, Field):
         values = _grid_values(square, conductivity.values, "conductivity", cells=True).to(device)
         checks.positive(values.detach(), "conductivity")
@@ -149,15 +149,15 @@ def as_body(square: Square, conductivity: Conductivity, device: torch.device) ->
     return _PhantomBody(batch, batch.outside), () if isinstance(conductivity, Phantom) else (len(batch),)
 
 
-def _grid_values(square: Square, values: Tensor, name: str, cells: bool) -> Float64[Tensor, "*batch nx ny"]:
-    n = square.n
+def _grid_values(square: Square, given: Tensor, name: str, cells: bool) -> Float64[Tensor, "*batch nx ny"]:
+    n, values = square.n, checks.physics(given, name)
     allowed = [(n + 1, n + 1), (n, n)] if cells else [(n + 1, n + 1)]
     if tuple(values.shape[-2:]) not in allowed:
         expected = f"({n + 1}, {n + 1}) nodes" + (f" or ({n}, {n}) cells" if cells else "")
         raise InputError(
             f"{name}: expected values on {expected}, got {tuple(values.shape)}: is it for another grid?"
         )
-    return checks.finite(checks.physics(values), name)
+    return checks.finite(values, name)
 
 
 def _one_each(

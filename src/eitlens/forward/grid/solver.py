@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Solver, check_currents, per_conductivity
@@ -98,13 +99,14 @@ class GridSolver(Solver):
 
     def steps(self, conductivity: Conductivity, currents: Currents) -> Int64[Tensor, "*batch currents"]:
         """How many steps of conjugate gradients each current takes."""
-        a0 = laplacian(self.domain.n, currents.device)
+        given = checks.real(currents, "currents")
+        a0 = laplacian(self.domain.n, given.device)
 
         def count(problem: _Problem) -> Tensor:
             start = restrict(problem.system, problem.uniform)
             return pcg.solve(problem.system, a0, start, self._stopping).steps
 
-        return self._in_parts(conductivity, currents, count)
+        return self._in_parts(conductivity, given, count)
 
     @property
     def _stopping(self) -> Stopping:
@@ -125,14 +127,15 @@ class GridSolver(Solver):
         self, conductivity: Conductivity, currents: Currents, read: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
         """What `read` makes of u0 and of u - u0."""
-        a0 = laplacian(self.domain.n, currents.device)
+        given = checks.real(currents, "currents")
+        a0 = laplacian(self.domain.n, given.device)
 
         def solve(problem: _Problem) -> Tensor:
             change = correction(problem.system, a0, problem.uniform, self._stopping)
             result = read(problem.uniform, change)
             return result / problem.outside.view(-1, *[1] * (result.ndim - 1))
 
-        return self._in_parts(conductivity, currents, solve)
+        return self._in_parts(conductivity, given, solve)
 
     def _in_parts(
         self, conductivity: Conductivity, currents: Currents, solve: Callable[[_Problem], Tensor]

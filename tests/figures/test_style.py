@@ -1,0 +1,33 @@
+"""The style that all figures share."""
+
+import os
+
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from eitlens.errors import InputError
+from eitlens.figures.style import picture, show_field
+
+
+def test_a_node_is_the_middle_of_its_pixel():
+    axes = Figure().subplots()
+    show_field(axes, torch.zeros(5, 9), "", bar=False)
+    left, right, bottom, top = axes.images[0].get_extent()
+    for low, high, size in ((left, right, 5), (bottom, top, 9)):
+        pixel = (high - low) / size
+        assert low + pixel / 2 == pytest.approx(-1)
+        assert high - pixel / 2 == pytest.approx(1)
+    assert axes.get_xlim() == axes.get_ylim() == (-1, 1)
+
+
+def test_a_full_disk_leaves_the_picture_that_was_there(tmp_path, monkeypatch):
+    def full(*paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "old.png"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(InputError, match=r"old\.png.*No space"), picture(path, 1, 1):
+        pass
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
