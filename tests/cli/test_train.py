@@ -144,6 +144,13 @@ def test_bad_options_are_one_line(words, message, tmp_path):
     assert "\n" not in str(done.exception)
 
 
+def test_a_run_is_not_exported_into_itself(tmp_path):
+    done = _run("train", "--preset", "smoke", "--out", tmp_path / "run", "--export", tmp_path / "run")
+    assert isinstance(done.exception, InputError)
+    assert "the run's own folder" in str(done.exception)
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_folder_that_is_no_run(tmp_path):
     done = _run("evaluate", tmp_path, "--device", "cpu")
     assert isinstance(done.exception, InputError)

@@ -242,3 +242,13 @@ def test_data_of_any_size_give_an_image_or_one_line(imager, difference, size):
         return
     assert bool(torch.isfinite(found.image).all())
     json.dumps(found.summary(), allow_nan=False)
+
+
+def test_a_run_without_a_validation_is_read_by_its_last_weights(folder, difference, tmp_path):
+    early = tmp_path / "early"
+    early.mkdir()
+    for file in folder.iterdir():
+        (early / file.name.replace("best", "last")).write_bytes(file.read_bytes())
+    given = Measurement.of_difference(difference)
+    found, expected = (Imager.load(place)(given, misfit=False).image for place in (early, folder))
+    torch.testing.assert_close(found, expected)

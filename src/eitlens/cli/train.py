@@ -45,6 +45,7 @@ def train(
     from rich.console import Console
 
     from eitlens.cli.show import say
+    from eitlens.errors import InputError
     from eitlens.files import check_writable
     from eitlens.train import train as fit
     from eitlens.train.loggers import create_logger
@@ -54,6 +55,10 @@ def train(
     console = Console()
     limit = budget("--stop-after", stop_after)
     if export is not None:
+        if export.resolve() == out.resolve():
+            raise InputError(
+                f"{export}: is the run's own folder, whose weights have 32 bits: export to another"
+            )
         check_writable(export / "config.json")
     asked = logger if _rank() == 0 else None  # the first process logs for all
     observers = [create_logger(name, recipe, out) for name in asked or []]

@@ -90,8 +90,12 @@ OPENERS: dict[str, Opener] = {"features.json": _trained}
 
 
 def open_folder(folder: Path, device: torch.device) -> Reader:
-    """The reader in a run's folder or a shipped one: weights called `best`, or as the folder is."""
-    name = "best" if shards.exists(folder / "best.safetensors") else folder.name
+    """The reader in a run's folder or a shipped one: weights called `best`, or as the folder is.
+
+    A run stopped before its first validation has none but its `last`.
+    """
+    names = ("best", folder.name, "last")
+    name = next((one for one in names if shards.exists(folder / f"{one}.safetensors")), folder.name)
     for marker, opener in OPENERS.items():
         if (folder / marker).exists():
             return opener(folder, name, device)
