@@ -149,13 +149,13 @@ def _body(where: str, given: object) -> Domain:
     return BODIES[name]
 
 
-def _at(where: str, arrays: dict[str, Tensor], body: Domain) -> Measurement:
+def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
     """Rows of one number each stay rows; a single current may be given as a plain row."""
     for key in ("currents", "voltages", "reference"):
         if key in arrays and arrays[key].ndim == 1:
             arrays[key] = arrays[key][None]
     try:
-        return Measurement(**arrays, domain=body)  # type: ignore[arg-type]
+        return Measurement(**arrays, domain=body)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
