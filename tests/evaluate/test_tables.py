@@ -50,8 +50,10 @@ def test_a_card_without_scores_is_left_alone(tmp_path):
     assert scored(tmp_path) == []
 
 
-def test_every_cell_is_small_and_whole():
-    for cell in read_table(ROOT / "results/table1"):
+def test_every_cell_is_there_small_and_whole():
+    cells = read_table(ROOT / "results/table1")
+    assert len(cells) == len(published()) * len(LEVELS) == 36
+    for cell in cells:
         folder = cell.folder(ROOT / "results/table1")
         assert sum(file.stat().st_size for file in folder.iterdir()) < 1_000_000
         assert {"config.json", "result.json", "evaluation.json", "log.csv", "learning_curve.png"} <= {
@@ -65,11 +67,9 @@ def test_the_main_orderings_of_the_paper(tau):
     cells = read_table(ROOT / "results/table1")
     for claim in orderings.CLAIMS[:2]:
         found = orderings.counts(cells, claim, tau)
-        assert found["holds"] > 0, claim
         assert found["reversed"] == 0, claim
         assert found["undecided"] <= (0 if tau == 0 else 1), claim
-        if tau == 0:
-            assert found["missing"] == 0, claim
+        assert found["missing"] == 0, claim
 
 
 def test_uit_learns_enough_from_the_finite_set_moved_by_its_symmetries():

@@ -8,7 +8,7 @@ from eitlens.evaluate.tables.cells import TABLE1, VARIANTS, read_shipped, read_t
 from eitlens.evaluate.tables.heads import HEADS
 from eitlens.evaluate.tables.markdown import number, table
 from eitlens.evaluate.tables.orderings import orderings
-from eitlens.evaluate.tables.published import METRICS, published
+from eitlens.evaluate.tables.published import LEVELS, METRICS, published
 from eitlens.weights import SHIPPED
 
 _HEAD = """# Results
@@ -18,8 +18,8 @@ these numbers mean, what reproduced and what did not: [findings.md](findings.md)
 
 Each cell of Table 1 is one network trained at one noise level by the paper's recipe (8,640 training samples of
 `eitlens generate --preset paper`, 50 epochs, the best of 50 validations kept) and scored on the 2,000 test samples.
-{done} of {all} cells are done; the others are shown as missing. Names in bold are networks that come with the package:
-trained by another recipe, and one network for all noise levels. Metrics are defined in [training.md](training.md).
+{state} Names in bold are networks that come with the package: trained by another
+recipe, and one network for all noise levels. Metrics are defined in [training.md](training.md).
 """
 _NOTES = {
     "paper_l2": """The published code halves this error, and so does our metric of that name; the printed columns for
@@ -67,10 +67,16 @@ class Places:
         return tuple(page for page in pages if page.exists())
 
 
+def _state(done: int, wanted: int) -> str:
+    if done == wanted:
+        return f"All {wanted} cells are done."
+    return f"{done} of {wanted} cells are done; the others are shown as missing."
+
+
 def compose(places: Places) -> str:
     """The page's text."""
     cells, shipped = read_table(places.results / TABLE1), read_shipped(places.shipped)
-    parts = [_HEAD.format(done=len(cells), all=len(published()) * 3), "## Table 1"]
+    parts = [_HEAD.format(state=_state(len(cells), len(published()) * len(LEVELS))), "## Table 1"]
     for metric in METRICS:
         parts += [f"### {HEADS[metric]}", _NOTES[metric], table1.comparison(cells, shipped, metric)]
     parts += ["### Every metric", "Mean over the test set and half of its 95 % bootstrap interval."]
