@@ -11,6 +11,7 @@ import torch
 import eitlens as eit
 from eitlens.classical import posterior
 from eitlens.errors import InputError
+from eitlens.forward import CompleteElectrodeSolver, Electrodes
 from eitlens.forward.noise import add_white_noise
 from eitlens.phantom import Polygon
 
@@ -37,6 +38,15 @@ def test_currents_as_arrays_and_lists(name: str, kind: Callable[[Any], Any]) -> 
         solver.difference(BODY, kind(CURRENTS)), solver.difference(BODY, CURRENTS), **near
     )
     torch.testing.assert_close(solver.background(kind(CURRENTS)), solver.background(CURRENTS), **near)
+
+
+def test_totals_of_electrodes_as_arrays_and_lists() -> None:
+    solver = CompleteElectrodeSolver(eit.BoundaryIntegralSolver(eit.Disk(8, 32)), Electrodes(4))
+    totals = torch.tensor([[1.0, -1.0, 0.0, 0.0]], dtype=torch.float64)
+    given: Any
+    for given in (totals.numpy(), totals.tolist()):
+        torch.testing.assert_close(solver.difference(BODY, given), solver.difference(BODY, totals))
+        torch.testing.assert_close(solver.background(given), solver.background(totals))
 
 
 def test_a_conductivity_as_an_array() -> None:
@@ -90,6 +100,11 @@ MISTAKES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (Polygon, ([1, 2, 3],), r"Polygon needs at least 3 vertices \(x, y\), got \[1, 2, 3\]"),
     (Polygon, (["ab", "cd", "ef"],), "Polygon: expected real numbers, got <U1"),
     (eit.Square, (200.0,), "Square: cells a side: expected a whole number, got 200.0"),
+    (eit.Disk, (200.0,), "Disk: cells a side: expected a whole number, got 200.0"),
+    (eit.Disk, (200, "many"), "Disk: boundary nodes: expected a whole number, got 'many'"),
+    (eit.GridSolver, (200,), r"GridSolver is for the Square, got 200: write Square\(200\)"),
+    (Electrodes, (4.0,), "Electrodes: count: expected a whole number, got 4.0"),
+    (Electrodes, (4, 0.5, "low"), "Electrodes: impedance: expected real numbers, got <U3"),
     (
         eit.BoundaryIntegralSolver,
         (200,),

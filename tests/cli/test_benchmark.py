@@ -101,6 +101,17 @@ def test_nothing_is_simulated_where_no_cell_is_missing(root):
     assert "samples are simulated" not in done.output
 
 
+def test_nothing_is_simulated_where_there_is_no_time_to_begin(root):
+    words = ("--train", "--root", root, "--runs", root / "runs", "--device", "cpu")
+    for minutes in (0, 1):
+        done = _run("benchmark", "table1", "fno/0", *words, "--minutes", minutes)
+        assert done.exit_code == 0, done.output
+        assert "1 of 1 cells are missing" in done.output
+        assert f"none is begun with --minutes {minutes}: the last 1 is kept for scoring" in done.output
+        assert "samples are simulated" not in done.output
+    assert not (root / "runs").exists()
+
+
 def test_where_no_folder_can_be_is_told_before_the_work(tmp_path):
     file = tmp_path / "file"
     file.touch()

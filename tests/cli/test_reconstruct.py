@@ -54,6 +54,21 @@ def test_from_phantom_to_image(phantom, model, tmp_path):
     assert told["noise"] == pytest.approx(0.05, rel=0.2)
 
 
+def test_electrodes_see_the_same_of_any_grid(phantom, tmp_path):
+    for n in (16, 200):
+        assert run("simulate", phantom, "--n", n, "--points", 32, "-o", tmp_path / f"{n}.npz").exit_code == 0
+    coarse, fine = (np.load(tmp_path / f"{n}.npz")["voltages"] for n in (16, 200))
+    assert np.array_equal(coarse, fine)
+
+
+def test_what_is_wrong_with_a_body_is_said_of_its_file(tmp_path):
+    path = tmp_path / "wide.json"
+    path.write_text('{"shapes": [{"kind": "circle", "center": [0, 0], "radius": 1}]}')
+    done = run("simulate", path, "-o", tmp_path / "data.npz")
+    assert done.exit_code == 2
+    assert "wide.json: phantom 0: Ellipse" in done.output.replace("\n", "")
+
+
 def test_a_random_body_is_that_of_its_seed(tmp_path):
     for name, seed in (("one", 3), ("again", 3), ("other", 4)):
         assert run("simulate", "--random", seed, "--n", 32, "-o", tmp_path / f"{name}.npz").exit_code == 0
@@ -136,6 +151,10 @@ def test_calibrate_writes_its_file_and_picture(model):
         "solver": {"name": "boundary-integral", "tolerance": 1e-4},
     }
     (model / "data.json").write_text(json.dumps(recipe))
+    done = run("calibrate", model, "--preset", "smoke")
+    assert done.exit_code == 2
+    assert "error: --preset smoke: " in done.output
+    assert "data.json says what data the network was trained on: leave it out" in done.output
     # Sixteen of the nine there are: the tenth would be the first of the test samples.
     done = run("calibrate", model, "--samples", 16, "--misfits", 2)
     assert done.exit_code == 0, done.output
@@ -145,3 +164,12 @@ def test_calibrate_writes_its_file_and_picture(model):
     assert told["levels"] == [0.0, 0.02, 0.05, 0.1, 0.2]
     assert len(told["amplitudes"]) == 2
     assert (model / "calibration.png").exists()
+
+
+def test_where_a_calibration_cannot_be_written_is_told_before_the_work(model, monkeypatch):
+    monkeypatch.setattr("eitlens.imaging.fitting.test", lambda *_: pytest.fail("samples were simulated"))
+    for name in ("calibration.png", "calibration.json"):
+        (model / name).mkdir()
+        done = run("calibrate", model)
+        assert done.exit_code == 2, done.output
+        assert f"{name}: is a folder" in done.output

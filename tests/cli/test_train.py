@@ -2,9 +2,11 @@ import json
 import shutil
 
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner
 
+from eitlens import models
 from eitlens.cli.evaluate import evaluate, sweep
 from eitlens.cli.train import train
 from eitlens.data import DataConfig, generate
@@ -101,6 +103,84 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "mine.json").read_text())["scores"][0]["samples"] == 1
 
 
+def _train_on(run):
+    network = models.load(run / "best")
+    with torch.no_grad():
+        next(network.parameters()).mul_(1.1)
+    models.save(network, run / "best")
+
+
+def _taus(file):
+    return [(row["tau"], row["samples"]) for row in json.loads(file.read_text())["scores"]]
+
+
+def test_scores_of_other_noise_levels_stay_as_long_as_all_else_agrees(recipe, tmp_path):
+    run, out, home = tmp_path / "run", tmp_path / "mine.json", tmp_path / "home"
+    words = ("train", "--config", recipe, "--out", run, "--device", "cpu", "--no-test")
+    assert _run(*words).exit_code == 0
+    measure, file = ("evaluate", run, "--device", "cpu"), run / "evaluation.json"
+    assert _run(*measure, "--tau", 0.2, "--limit", 2).exit_code == 0
+    assert "other samples (2, not 4), which these replace" in _run(*measure, "--tau", 0.2).output
+    assert _taus(file) == [(0.2, 4)]
+    old = json.loads(file.read_text())["scores"][0]
+    done = _run(*measure, "--tau", 0)
+    assert done.exit_code == 0, done.output
+    assert "replace" not in done.output
+    assert _taus(file) == [(0.0, 4), (0.2, 4)]
+    assert json.loads(file.read_text())["scores"][1] == old
+
+    # In a file that was named, nothing is replaced by something else.
+    assert _run(*measure, "--tau", 0.1, "--out", out, "--limit", 3).exit_code == 0
+    for more, message in (
+        (("--limit", 2), "holds scores of other samples (3, not 2): give the output another name"),
+        (("--limit", 3, "--weights", "last"), "holds scores of other weights"),
+    ):
+        assert message in str(_run(*measure, "--out", out, *more).exception)
+    assert _taus(out) == [(0.1, 3)]
+
+    # Trained on, the run is another network; its 16-bit copy is not.
+    _train_on(run)
+    assert _run(*words, "--export", home).exit_code == 0
+    assert "other weights, which these replace" in _run(*measure, "--tau", 0.05).output
+    assert _taus(file) == [(0.05, 4)]
+    shutil.copy(file, home)
+    assert _run("evaluate", home, "--device", "cpu").exit_code == 0
+    assert _taus(home / "evaluation.json") == [(0.0, 4), (0.05, 4)]
+
+    file.write_text("[]")
+    assert "not as eitlens writes it" in str(_run(*measure).exception)
+
+
+def test_sweeps_of_other_kinds_stay_as_long_as_all_else_agrees(recipe, tmp_path, monkeypatch):
+    for name in ("CONTRASTS", "INCLUSIONS"):
+        monkeypatch.setattr(f"eitlens.evaluate.sweep.{name}", (2,))
+    monkeypatch.setattr("eitlens.evaluate.sweep.LEVELS", (0.0, 0.1))
+    run, file = tmp_path / "run", tmp_path / "run/sweep.json"
+    words = ("train", "--config", recipe, "--out", run, "--device", "cpu", "--no-test")
+    assert _run(*words).exit_code == 0
+    measure = ("sweep", run, "--device", "cpu", "--samples", 2, "--kind")
+    assert _run(*measure, "noise").exit_code == 0
+    noise = json.loads(file.read_text())
+    assert _run(*measure, "contrast").exit_code == 0
+    contrast, *rest = json.loads(file.read_text())
+    assert rest == noise
+    assert contrast["kind"] == "contrast"
+    assert _run(*measure, "noise", "--kind", "contrast", "--samples", 1).exit_code == 0
+    assert [row["score"]["samples"] for row in json.loads(file.read_text())] == [1, 1, 1]
+
+    before = file.read_bytes()
+    _train_on(run)
+    for more, message in (
+        ((), "holds the sweep contrast of 1 samples a point, not 2: sweep it again, too, or say where"),
+        (("--samples", 1, "--tau", 0.1), "holds the sweep contrast of a noise level of 0, not 0.1"),
+        (("--samples", 1), "holds the sweep contrast of other weights"),
+    ):
+        assert message in str(_run(*measure, "inclusions", *more).exception)
+    assert file.read_bytes() == before
+    file.write_text("[")
+    assert "sweep.json: not a JSON file" in str(_run(*measure, "noise").exception)
+
+
 def test_stopping_and_going_on(recipe, tmp_path):
     words = ("train", "--config", recipe, "--out", tmp_path, "--device", "cpu", "--no-test")
     done = _run(*words, "--stop-after", 1e-6)
@@ -142,6 +222,24 @@ def test_bad_options_are_one_line(words, message, tmp_path):
     assert isinstance(done.exception, InputError)
     assert message in str(done.exception)
     assert "\n" not in str(done.exception)
+
+
+def test_a_finished_run_is_exported_by_the_same_command(recipe, tmp_path):
+    words = ("train", "--config", recipe, "--out", tmp_path / "run", "--device", "cpu", "--no-test")
+    assert _run(*words).exit_code == 0
+    before = {file: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    done = _run(*words)
+    assert "this run is finished" in str(done.exception)
+    assert "or copy it by the same command with --export DIR" in str(done.exception)
+    done = _run(*words, "--batch", 2, "--export", tmp_path / "home")
+    assert "holds another run (batch is 4, not 2)" in str(done.exception)
+    assert not (tmp_path / "home").exists()
+
+    done = _run(*words, "--export", tmp_path / "home", "--logger", "wandb")
+    assert done.exit_code == 0, done.output
+    assert "exported: " in done.output
+    assert {file: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+    assert _run("evaluate", tmp_path / "home", "--device", "cpu").exit_code == 0
 
 
 def test_a_run_is_not_exported_into_itself(tmp_path):

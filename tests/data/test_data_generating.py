@@ -172,6 +172,18 @@ def test_a_full_disk_is_one_line_and_nothing_half_written(tmp_path, tiny, monkey
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_of_more_samples_than_there_are_is_one_file_and_none_is_larger_than_memory(tmp_path, tiny):
+    assert generate(replace(tiny, shard=10**12), tmp_path / "one", device="cpu").complete
+    assert sorted(content(tmp_path / "one")) == [FILE, shard_name(0)]
+    # 3 currents, 800 nodes, 8 bytes; a mask of 201² bits: 24,251 bytes a sample.
+    large = replace(tiny, n=200, train=10**6, shard=10**12)
+    with pytest.raises(
+        InputError, match=r"^shard: a file of 1,000,011 samples would take 24 GB.*at most 177,104$"
+    ):
+        generate(large, tmp_path / "two", device="cpu")
+    assert not (tmp_path / "two").exists()
+
+
 def test_a_folder_that_cannot_be_is_one_line(tmp_path, tiny):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"file.*(File exists|Not a directory)"):

@@ -1,6 +1,7 @@
 """Around a network: calibration, warnings, methods, and the one-call form."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -252,3 +253,11 @@ def test_a_run_without_a_validation_is_read_by_its_last_weights(folder, differen
     given = Measurement.of_difference(difference)
     found, expected = (Imager.load(place)(given, misfit=False).image for place in (early, folder))
     torch.testing.assert_close(found, expected)
+
+
+def test_data_without_an_image_are_named(imager, difference, monkeypatch):
+    nothing = torch.full((1, 65, 65), torch.nan)
+    monkeypatch.setattr(type(imager.reader), "logits", lambda *_: nothing)
+    scan = replace(Measurement.of_difference(difference), source="scan.npz")
+    with pytest.raises(InputError, match=r"^scan\.npz: .*: no image of data of size .*: is the unit right"):
+        imager(scan)

@@ -130,6 +130,36 @@ def test_a_cell_that_is_no_number_is_named(measurement):
         parse(content, "data")
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", " "])
+def test_a_table_without_names_of_columns_is_told_so(measurement, separator):
+    rows = as_csv(measurement).decode().splitlines()[2:]
+    cells, comma = (row.split(",") for row in rows), "," if separator == ";" else "."
+    content = "\n".join(separator.join(row).replace(".", comma) for row in cells).encode()
+    for given in (content, content.splitlines()[0]):
+        with pytest.raises(
+            InputError, match=r"^data: the first line, .*, holds numbers instead of the names of"
+        ):
+            parse(given, "data")
+
+
+def test_a_list_in_json_is_not_taken_for_a_table(measurement):
+    for given in (measurement.points.tolist(), [measurement.to_dict()], []):
+        with pytest.raises(
+            InputError, match=r"^data: expected an object with the keys points, .*, got a list$"
+        ):
+            parse(json.dumps(given).encode(), "data")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_measurement_knows_its_file_and_keeps_it_out_of_others(measurement, form, safe):
+    found = safe(form(measurement), "scan")
+    assert found.source == "scan"
+    assert "source" not in found.to_dict()
+    assert measurement.source == ""
+    with pytest.raises(InputError, match="unknown key 'source'"):
+        Measurement.from_arrays(found.to_dict() | {"source": "scan"})
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".json"])
 @pytest.mark.parametrize("domain", [Square(64), Disk(64)])
 def test_what_is_written_is_read_again(measurement, tmp_path, suffix, domain):

@@ -1,12 +1,14 @@
 import json
+import math
 
 import pytest
 import torch
 
 from eitlens.domain import Square
 from eitlens.errors import InputError
-from eitlens.forward import BoundaryIntegralSolver, currents
-from eitlens.imaging import phantoms
+from eitlens.forward import BoundaryIntegralSolver, GridSolver, currents
+from eitlens.imaging import phantoms, resolution
+from eitlens.phantom import Ellipse, Phantom, Polygon, circle
 
 BALL = {"kind": "circle", "center": [0.1, 0.2], "radius": 0.3}
 
@@ -70,6 +72,10 @@ def test_measured_at_the_nodes_and_between(square):
         ({"shapes": [BALL | {"conductivity": 0}]}, "conductivity must be positive"),
         ({"shapes": [{"kind": "polygon", "vertices": [[0, 0]]}]}, "3 to 1000 points"),
         ({"shapes": [BALL], "inside": 3}, "unknown key 'inside'"),
+        (
+            {"shapes": [BALL, {"kind": "polygon", "vertices": [[0, 0], [0.5, 0.5], [0.5, 0], [0, 0.5]]}]},
+            "^phantom.json: shape 1: Polygon crosses itself: list its vertices in order",
+        ),
     ],
 )
 def test_mistakes_are_named(values, message):
@@ -87,3 +93,98 @@ def test_nonsense_is_one_line(content):
 def test_beyond_the_boundary():
     with pytest.raises(InputError, match="beyond the boundary"):
         phantoms.simulate(parse(shapes=[BALL | {"radius": 0.95}]), Square(32), currents.cosine(Square(32), 1))
+
+
+TRIANGLE = Polygon([(-0.6, -0.6), (-0.2, -0.6), (-0.4, -0.2)])
+
+
+def simulated(phantom: Phantom, n: int) -> torch.Tensor:
+    return phantoms.simulate(phantom, Square(n), currents.cosine(Square(n), 3))[0]
+
+
+def off(found: torch.Tensor, fine: torch.Tensor) -> float:
+    """How far data are from those of a finer grid, at the same nodes."""
+    exact = currents.project(fine[:, :: fine.shape[1] // found.shape[1]])
+    return float((found - exact).norm() / exact.norm())
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [Ellipse((0, 0), (0.5, 0.02), 0.3), Ellipse((0, 0), (0.5, 0.015), 1.2)],
+        [Polygon([(-0.3, -0.1), (-0.28, -0.14), (0.3, 0.2)])],
+    ],
+)
+def test_a_shape_thinner_than_the_cells_is_seen_by_a_finer_grid(shapes: list[Ellipse | Polygon]):
+    """On 50 cells a side, h = 0.04: the grid solver alone is off by 0.17 and 0.35."""
+    phantom, fine = Phantom(shapes), Square(400)
+    exact = GridSolver(fine).difference(phantom, currents.cosine(fine, 3))
+    assert off(simulated(phantom, 50), exact) < 0.01
+
+
+@pytest.mark.parametrize("n", [16, 32])
+@pytest.mark.parametrize("gap", [0.01, 0.03, 0.1])
+def test_a_circle_near_a_side_on_a_coarse_grid(n: int, gap: float):
+    """Without a finer loop of nodes off by up to 0.14."""
+    phantom, fine = Phantom([circle((0.9 - gap, 0.23), 0.1)]), Square(800)
+    exact = BoundaryIntegralSolver(fine).difference(phantom, currents.cosine(fine, 3))
+    assert off(simulated(phantom, n), exact) < 1e-4
+
+
+@pytest.mark.parametrize("n", [16, 32])
+@pytest.mark.parametrize("polygon", [TRIANGLE, Polygon([(0.5, -0.2), (0.98, -0.2), (0.98, 0.3), (0.5, 0.3)])])
+def test_a_polygon_on_a_coarse_grid(n: int, polygon: Polygon):
+    """Both far from a side and near it; by the coarse grid itself off by 0.01 to 0.14."""
+    phantom, fine = Phantom([polygon]), Square(320)
+    exact = GridSolver(fine).difference(phantom, currents.cosine(fine, 3))
+    assert off(simulated(phantom, n), exact) < 0.008
+
+
+def test_where_the_grid_is_fine_enough_nothing_is_changed():
+    """Thick shapes, ellipses at least a cell from the boundary: the solvers' own data, bit by bit."""
+    square = Square(100)
+    g = currents.cosine(square, 3)
+    for shapes, solver in (
+        ([TRIANGLE, circle((0.69, 0.1), 0.3)], GridSolver(square)),
+        ([circle((0.68, 0.1), 0.3)], BoundaryIntegralSolver(square)),
+        ([], BoundaryIntegralSolver(square)),
+    ):
+        phantom = Phantom(shapes)
+        assert torch.equal(phantoms.simulate(phantom, square, g)[0], solver.difference(phantom, g))
+
+
+def test_a_circle_nearer_to_a_side_than_the_finest_nodes_goes_through_the_grid():
+    square, near = Square(250), Phantom([circle((0.9795, 0.23), 0.02)])
+    assert resolution.for_integral(near, square) is None
+    assert phantoms.simulate(near, square, currents.cosine(square, 1))[1] == "grid"
+    with pytest.raises(InputError, match=r"^shape 0 \(Ellipse\) is 0\.0001 thick"):
+        simulated(Phantom([circle((0.9998, 0.23), 0.0001)]), 200)
+
+
+def test_a_shape_too_thin_for_the_finest_grid_is_refused_by_name():
+    with pytest.raises(
+        InputError, match=r"^shape 1 \(Ellipse\) is 0\.0016 thick .* 1000 cells a side: .* 0\.006"
+    ):
+        simulated(Phantom([TRIANGLE, Ellipse((0, 0), (0.5, 0.001))]), 200)
+
+
+def test_currents_are_checked_before_they_are_interpolated():
+    near = Phantom([circle((0.89, 0.23), 0.1)])
+    with pytest.raises(InputError, match=r"currents: expected 64 boundary values"):
+        phantoms.simulate(near, Square(16), currents.cosine(Square(32), 1))
+    with pytest.raises(InputError, match="zero mean"):
+        phantoms.simulate(near, Square(16), currents.cosine(Square(16), 1) + 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "cells"), [(math.inf, 200), (0.01, 200), (0.0099, 400), (0.003, 800), (1e-9, 1000)]
+)
+def test_the_finer_grid_is_the_coarsest_multiple_that_does(size: float, cells: int):
+    assert resolution.finer(Square(200), size) == Square(cells)
+    assert resolution.finer(Square(1100), size) == Square(1100)
+
+
+def test_the_thickness_is_the_width_of_a_strip_and_the_radius_of_a_circle():
+    bent = Polygon([(0, 0), (0.8, 0), (0.8, 0.01), (0.01, 0.01), (0.01, 0.8), (0, 0.8)])
+    assert resolution.thickness(circle((0.1, 0.2), 0.3)) == pytest.approx(0.3, rel=1e-3)
+    assert resolution.thickness(bent) == pytest.approx(0.01, rel=0.02)

@@ -1,10 +1,12 @@
 """Any measurement becomes the data a network was trained for."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from eitlens.data import CurrentsConfig
-from eitlens.domain import Square
+from eitlens.domain import Disk, Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, currents
 from eitlens.imaging import Measurement, boundary
@@ -120,3 +122,21 @@ def test_electrodes_anywhere(square, phantom, difference):
     # 5e-4 is what 64 cells are off 400 themselves.
     assert size(found.difference - difference) / size(difference) < 1e-3
     assert found.gap == pytest.approx(0.08)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: {"points": 2 * m.points}, "points: point 0 at .* off the boundary"),
+        (lambda m: {"currents": m.currents.roll(64, 1)}, "currents: the 3 given do not span current 1"),
+        (lambda m: {"mask": torch.arange(256) < 2}, "mask: 2 of 256 points are left"),
+        (lambda m: {"domain": Disk(64)}, "the measurement is of a disk"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_name_of_the_file(square, difference, change, message):
+    plain = Measurement.of_difference(difference)
+    bad = replace(plain, **change(plain))
+    with pytest.raises(InputError, match=f"^{message}"):
+        prepare(bad, COSINES, 3, square)
+    with pytest.raises(InputError, match=rf"^scan\.csv: {message}"):
+        prepare(replace(bad, source="scan.csv"), COSINES, 3, square)

@@ -1,5 +1,7 @@
 """The posterior as a method: a guide that is installed and knows the noise leads it, and none is needed."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -175,3 +177,12 @@ def test_an_image_without_a_guide(home, monkeypatch, measurement):
     (flag,) = found.warnings
     assert flag.kind == "posterior"
     assert "its sweeps, 3, were nearly all warm-up" in flag.text
+
+
+def test_what_the_data_lack_is_said_with_the_name_of_their_file(home, measurement):
+    some = torch.arange(800) % 8 == 0
+    scan = replace(measurement, mask=torch.arange(800) > 9, source="scan.npz")
+    with pytest.raises(InputError, match=r"^scan\.npz: posterior: needs a voltage at every node"):
+        method("posterior")(scan, Options(tau=TAU))
+    with pytest.raises(InputError, match=r"^scan\.npz: posterior: the points are too far apart"):
+        method("posterior")(replace(scan, mask=some), Options())

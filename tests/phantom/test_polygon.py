@@ -82,7 +82,9 @@ def test_a_closed_ring_is_the_same_polygon() -> None:
     ("vertices", "complaint"),
     [
         ([(0, 0), (1, 1), (1, 0), (0, 1.5)], "crosses itself"),
+        ([(0, 0), (1, 1), (1, 0), (0, 1)], "crosses itself"),
         ([(0, 0), (1, 1), (2, 2)], "no area"),
+        ([(0, 0), (3, 3), (1, 1), (2, 2)], "no area"),
         ([(0, 0), (0, 0), (0, 0)], "no area"),
         ([(0, 0), (1, 1)], "at least 3 vertices"),
         ([(0, 0), (math.nan, 1), (1, 0)], "NaN or infinite"),

@@ -7,7 +7,7 @@ import torch
 
 from eitlens.domain import Square
 from eitlens.errors import ConvergenceError, InputError
-from eitlens.phantom import Ellipse, EllipseSampler, PolygonSampler, Sampler, indicator, samplers
+from eitlens.phantom import Ellipse, EllipseSampler, Polygon, PolygonSampler, Sampler, indicator, samplers
 
 SAMPLERS = {
     "ellipses": EllipseSampler(seed=7),
@@ -105,9 +105,44 @@ def test_what_cannot_be_disjoint_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(samplers, "_ROUNDS", 3)
     sampler = EllipseSampler(seed=0, count=2, short=(0.6, 0.6), long=(0.6, 0.6), disjoint=True)
     with pytest.raises(
-        ConvergenceError, match=r"^no disjoint phantom in 48 draws: take fewer or smaller shapes.*0\.04\)$"
+        ConvergenceError,
+        match=r"^no disjoint phantom of 2 ellipses in 48 draws: take fewer or smaller shapes.*0\.04\)$",
     ):
         sampler.batch(0, 2)
+
+
+@pytest.mark.parametrize("kind", [EllipseSampler, PolygonSampler])
+def test_what_cannot_be_disjoint_costs_the_draws_of_one_sample(
+    kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, draw = [], kind.draw
+
+    def counted(self: Sampler, index: torch.Tensor, attempt: samplers.Attempt) -> torch.Tensor:
+        rows: torch.Tensor = draw(self, index, attempt)
+        drawn.append(rows.shape[:-2].numel())
+        return rows
+
+    monkeypatch.setattr(kind, "draw", counted)
+    monkeypatch.setattr(samplers, "_ROUNDS", 3)
+    with pytest.raises(ConvergenceError, match=r"no disjoint phantom of 40 \w+s in 48 draws"):
+        kind(seed=0, count=40, disjoint=True).batch(0, 100)
+    assert drawn == [100, 16, 16, 16]
+
+
+@pytest.mark.parametrize("corners", [3, 4, 5, 12])
+def test_the_least_area_of_a_polygon_is_a_bound_and_not_far_off(corners: int) -> None:
+    sampler = PolygonSampler(seed=0, corners=corners, radius=(0.2, 0.2))
+    (group,) = sampler.batch(0, 2000).groups
+    smallest = float(Polygon.area(group.parameters).amin())
+    assert 0.5 * smallest < sampler._least_area() <= smallest
+
+
+def test_more_than_there_is_room_for_is_refused_at_once() -> None:
+    complaint = r"^1000000 disjoint shapes .* each do not fit into \|x\|, \|y\| <= 0\.95"
+    for kind in (EllipseSampler, PolygonSampler):
+        with pytest.raises(InputError, match=complaint):
+            kind(seed=0, count=10**6, disjoint=True)
+    assert EllipseSampler(seed=0, count=10**6).count == 10**6
 
 
 @pytest.mark.parametrize(

@@ -295,6 +295,24 @@ def test_no_data(run, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_batch_of_more_than_there_is_is_refused_before_any_of_it_is_made(
+    run, data, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("eitlens.train.loop.prepare", lambda *_: pytest.fail("data were read or simulated"))
+    for source, length, most in (
+        (SourceConfig(folder=str(folder)), {"samples": 0, "epochs": 1.0}, 24),
+        (SourceConfig(folder=str(folder), train=20), {"samples": 0, "epochs": 1.0}, 20),
+        (SourceConfig(stream=data, bank=500), {"samples": 100_000}, 500),
+        (SourceConfig(stream=data), {"samples": 48}, 48),
+    ):
+        config = replace(run, data=source, batch=100_000, **length)
+        with pytest.raises(
+            InputError, match=f"batch of 100000 from {most} training samples: choose a smaller"
+        ):
+            train(config, tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
 def test_more_currents_than_there_are(run, data, tmp_path):
     config = replace(run, data=SourceConfig(stream=data, currents=3))
     with pytest.raises(InputError, match="first 3 currents asked for, there are 2"):

@@ -54,7 +54,7 @@ def test_splits_share_nothing_and_may_be_cut(data):
 
 
 def test_a_batch_larger_than_the_data(supply):
-    with pytest.raises(InputError, match="batch of 99 from 24 training samples"):
+    with pytest.raises(InputError, match="batch of 99 from 24 samples: expected 1"):
         FolderSource(supply.split("train", CPU), 99, 0, Part())
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from eitlens import GridSolver, Square, currents
+from eitlens.errors import InputError
 from eitlens.web.drawing import phantom_of, simulate
 from eitlens.web.schema import EllipseShape, PolygonShape
 
@@ -45,6 +46,28 @@ def test_which_drawings_the_boundary_integral_takes(shapes, solver):
     made = simulate(shapes, 1)
     assert made.solver == solver
     assert float(made.difference.abs().max()) > 1e-3
+
+
+def _needle(width: float) -> PolygonShape:
+    return PolygonShape(
+        kind="polygon", vertices=((-0.5, -0.5), (0.5, 0.5), (0.5 + width, 0.5)), conductivity=10.0
+    )
+
+
+def test_a_thin_shape_gets_a_finer_grid():
+    needle = phantom_of((_needle(0.05),))
+    fine, usual = (
+        GridSolver(square).difference(needle, currents.cosine(square, 1))
+        for square in (Square(400), Square(100))
+    )
+    made = simulate((_needle(0.05),), 1).difference
+    assert float((made - fine[:, ::2]).norm() / fine[:, ::2].norm()) < 1e-3
+    assert float((usual - fine[:, ::4]).norm() / fine[:, ::4].norm()) > 0.2
+
+
+def test_a_shape_that_no_grid_sees_is_refused():
+    with pytest.raises(InputError, match=r"shape 0 \(Polygon\) is 0.007 thick .* at least 0.015 thick"):
+        simulate((_needle(0.02),), 1)
 
 
 def test_conductivities_of_the_phantom():

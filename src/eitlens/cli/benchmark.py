@@ -106,13 +106,15 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
     from eitlens.cli.show import say
     from eitlens.cli.train import budget, draw_curve, observer, progress_bar
     from eitlens.evaluate.tables.cells import Cell, wanted
-    from eitlens.train.table1 import fill, missing
+    from eitlens.train.table1 import RESERVE, fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
     plan.recipe(cells[0])  # checks the options before anything is simulated
     console, limit, left = Console(), budget("--minutes", minutes), missing(plan, cells)
     say(console, f"{len(left)} of {len(cells)} cells are missing")
-    if left and not (plan.data_folder / "manifest.json").exists():
+    if left and limit <= RESERVE:
+        say(console, f"none is begun with --minutes {limit:g}: the last {RESERVE:g} is kept for scoring")
+    elif left and not (plan.data_folder / "manifest.json").exists():
         say(console, f"first {plan.data.count:,} samples are simulated: ", plan.data_folder)
     with progress_bar(console) as bar:
 

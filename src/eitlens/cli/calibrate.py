@@ -14,7 +14,9 @@ def calibrate(
     misfits: Annotated[
         int, typer.Option(min=0, help="How many of them go through the solver, for the warnings.")
     ] = 128,
-    preset: Annotated[str, typer.Option(help="Recipe of the data, where the folder holds none.")] = "paper",
+    preset: Annotated[
+        str | None, typer.Option(help="Recipe of the data, where the folder holds none; paper by default.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
 ) -> None:
     """Fit temperatures on validation data and write calibration.json and .png into the folder.
@@ -26,15 +28,20 @@ def calibrate(
     from eitlens.cli.generate import recipe
     from eitlens.cli.show import say
     from eitlens.data import pick_device
+    from eitlens.errors import InputError
     from eitlens.figures.calibration import calibration_figure
-    from eitlens.files import write_atomically
+    from eitlens.files import check_writable, write_atomically
     from eitlens.imaging import fitting, readers
     from eitlens.imaging.calibration import FILE
     from eitlens.imaging.formats import text
 
     reader, console, target = readers.open_folder(run, pick_device(device)), Console(), run / FILE
     kept = run / "data.json"
-    data = recipe(preset, kept if kept.exists() else None)
+    if preset is not None and kept.exists():
+        raise InputError(f"--preset {preset}: {kept} says what data the network was trained on: leave it out")
+    data = recipe(preset or "paper", kept if kept.exists() else None)
+    for file in (target, target.with_suffix(".png")):
+        check_writable(file)
     with console.status("simulating …") as status:
         unseen = fitting.test(reader, data, samples)
         found = fitting.fit(reader, data, samples, misfits, status.update)

@@ -33,7 +33,7 @@ def evaluate(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     out: Out = None,
 ) -> None:
-    """Measure a trained network on the test split: a table, and evaluation.json.
+    """Measure a trained network on the test split: a table, and evaluation.json, which keeps other noise levels.
 
     Example: eitlens evaluate runs/smoke --tau 0 0.05 0.2
     """
@@ -43,8 +43,9 @@ def evaluate(
 
     from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
+    from eitlens.errors import InputError
     from eitlens.evaluate import evaluation
-    from eitlens.evaluate.score import score
+    from eitlens.evaluate.score import Score, score
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import reliability_curve
 
@@ -57,6 +58,10 @@ def evaluate(
     supply = _supply(folder, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
+    count, digest = trained.currents.count, trained.digest
+    before, other = evaluation.earlier(target, weights, digest, supply.name, count, len(samples))
+    if other and out is not None:
+        raise InputError(f"{target}: holds scores of {other}: give the output another name")
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
     with progress_bar(console) as bar:
@@ -64,10 +69,12 @@ def evaluate(
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
             scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
     _print(console, str(run), scores)
-    count = trained.currents.count
-    rows = [evaluation.row(found, supply.name, count, level) for level, found in scores.items()]
-    evaluation.write(target, folder.resolve().name, rows, weights)
-    reliability_curve(scores, target.with_suffix(".png"))
+    if other:
+        say(console, f"{target}: held scores of {other}, which these replace")
+    new = [evaluation.row(found, supply.name, count, level) for level, found in scores.items()]
+    rows = evaluation.joined(before, new)
+    evaluation.write(target, folder.resolve().name, rows, weights, digest)
+    reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
     say(console, "scores: ", target)
 
 
@@ -82,6 +89,8 @@ def sweep(
 ) -> None:
     """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
 
+    Those of other kinds that are in sweep.json stay.
+
     Example: eitlens sweep runs/smoke --kind noise --kind contrast --samples 16
     """
     from itertools import count
@@ -91,7 +100,7 @@ def sweep(
     from eitlens.cli.show import progress_bar, say
     from eitlens.data import pick_device
     from eitlens.data.config import choose
-    from eitlens.evaluate.sweep import SWEEPS
+    from eitlens.evaluate.sweep import SWEEPS, earlier, joined
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import sweep_figure
@@ -103,6 +112,7 @@ def sweep(
     folder = _folder(run)
     trained = Trained.load(folder, weights, pick_device(device))
     target, home = _target(folder, "sweep.json", out), _home(folder)
+    before = earlier(target, kinds, samples, tau, trained.digest)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
         task = bar.add_task("", total=samples * total)
@@ -119,7 +129,7 @@ def sweep(
             f"{point.kind} {point.value}: Dice {found['soft_dice'].mean:.3f}, "
             f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
         )
-    picture = target.with_suffix(".png")
+    picture, points = target.with_suffix(".png"), joined(before, points)
     write_json(target, [point.to_dict() for point in points])
     sweep_figure(points, picture, folder.resolve().name)
     say(console, "picture: ", picture)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from eitlens.imaging import Measurement
     from eitlens.phantom import Phantom
 
+_FINE = 200
+
 
 def simulate(
     out: Annotated[
@@ -28,7 +30,7 @@ def simulate(
         int,
         typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
     ] = 0,
-    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = 200,
+    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = _FINE,
 ) -> None:
     """Simulate the boundary data of a phantom and write them as a measurement file.
 
@@ -40,11 +42,16 @@ def simulate(
     from eitlens.files import check_writable
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
+    from eitlens.imaging.naming import naming
 
     body = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
-    with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
+    where, told = (
+        "" if phantom is None else _name(phantom),
+        Console(stderr=True),
+    )  # standard output may be a pipe
+    with told.status("simulating …"), naming(where):
         measurement, solver = _measured(body, currents, tau, seed, points, n)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
@@ -72,12 +79,16 @@ def _phantom(path: Path) -> "Phantom":
     from eitlens.imaging import phantoms
 
     if str(path) == "-":
-        return phantoms.parse(sys.stdin.buffer.read(phantoms.LARGEST_FILE + 1), "standard input")
+        return phantoms.parse(sys.stdin.buffer.read(phantoms.LARGEST_FILE + 1), _name(path))
     try:
         with path.open("rb") as stream:
-            return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), str(path))
+            return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), _name(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}: give a phantom as JSON (docs/measurements.md)") from None
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _measured(
@@ -87,7 +98,8 @@ def _measured(
     from eitlens.forward import currents
     from eitlens.imaging import phantoms
 
-    square = Square(n)
+    # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
+    square = Square(max(n, _FINE) if points else n)
     g = currents.cosine(square, count)
     clean, solver = phantoms.simulate(phantom, square, g)
     return phantoms.measured(square, g, clean, phantom.outside, tau, seed, points), solver

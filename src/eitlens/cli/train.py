@@ -32,10 +32,14 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other setting, as schedule.lr=5e-4.")
     ] = None,
-    stop_after: Annotated[float | None, typer.Option(help="Minutes until this session stops.")] = None,
+    stop_after: Annotated[
+        float | None, typer.Option(help="Minutes until it stops; the same command goes on.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     logger: Annotated[list[str] | None, typer.Option(help="tensorboard or wandb, too.")] = None,
-    export: Annotated[Path | None, typer.Option(help="Copy 16-bit weights and results here.")] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Copy 16-bit weights and results here, also of a finished run.")
+    ] = None,
     test: Annotated[bool, typer.Option(help="Evaluate on the test split at the end.")] = True,
 ) -> None:
     """Train a network and keep its weights, log and result in a folder.
@@ -48,6 +52,7 @@ def train(
     from eitlens.errors import InputError
     from eitlens.files import check_writable
     from eitlens.train import train as fit
+    from eitlens.train.folder import RunFolder
     from eitlens.train.loggers import create_logger
 
     changes = _changes(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
@@ -60,6 +65,9 @@ def train(
                 f"{export}: is the run's own folder, whose weights have 32 bits: export to another"
             )
         check_writable(export / "config.json")
+        if RunFolder(out).finished(recipe):
+            _export(console, out, export)
+            return
     asked = logger if _rank() == 0 else None  # the first process logs for all
     observers = [create_logger(name, recipe, out) for name in asked or []]
     try:
@@ -79,7 +87,7 @@ def train(
 
         evaluate(out, more=[], tau=list(recipe.noise.levels), device=device)
     if export is not None:
-        _export(out, export)
+        _export(console, out, export)
     if result is not None:
         say(console, "run: ", out)
 
@@ -199,12 +207,16 @@ def draw_curve(folder: Path) -> None:
         learning_curve(rows, folder / CURVE)
 
 
-def _export(run: Path, target: Path) -> None:
-    """What there is to bring home: weights, configuration, log, results."""
+def _export(console: "Console", run: Path, target: Path) -> None:
+    """What there is to bring home: weights, configuration, log, results; the first process brings it for all."""
+    from eitlens.cli.show import say
     from eitlens.evaluate.trained import save_compact
 
+    if _rank() > 0:
+        return
     for name in ("best", "last"):
         if (run / f"{name}.safetensors").exists():
             save_compact(run, name, target)
     for file in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("*.png")):
         (target / file.name).write_bytes(file.read_bytes())
+    say(console, "exported: ", target)

@@ -19,7 +19,7 @@ from eitlens.data.config import DataConfig
 from eitlens.data.device import available_cores, pick_device
 from eitlens.data.format import DamagedError, Header, made_with, read_header, shard_name, verify, write_shard
 from eitlens.data.manifest import FILE, Manifest, list_shards, read_manifest, write_manifest
-from eitlens.data.samples import Samples, concatenate
+from eitlens.data.samples import Samples, concatenate, packed_size
 from eitlens.data.simulate import Simulator
 from eitlens.errors import InputError
 from eitlens.files import make_folder, sweep
@@ -27,6 +27,8 @@ from eitlens.files import make_folder, sweep
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""
 _CPU_BLOCK = 20
+_LARGEST = 4 * 2**30
+"""Most bytes of a file, which are in memory until it is written."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def generate(
     """
     part = Part.of_process() if part is None else part
     where = pick_device(device)
+    _check_shard(config)
     make_folder(folder)
     _refuse_other(config, folder)
     sweep(folder)
@@ -147,6 +150,20 @@ class _Job:
             self.done += samples
             if self.progress is not None:
                 self.progress(self.done, self.total)
+
+
+def _check_shard(config: DataConfig) -> None:
+    """Refuse files that no memory holds: each is made there before it is written.
+
+    More samples to a file than there are is one file, which is as good a wish as any.
+    """
+    each = config.currents.count * config.domain.boundary_size * 8 + packed_size(config.n + 1)
+    samples, most = min(config.shard, config.count), _LARGEST // each
+    if samples > most:
+        raise InputError(
+            f"shard: a file of {samples:,} samples would take {samples * each / 1e9:,.0f} GB, and as much memory: "
+            f"set it to at most {most:,}"
+        )
 
 
 def _header(config: DataConfig, k: int, device: torch.device) -> Header:

@@ -8,6 +8,7 @@ from jaxtyping import Complex128, Float64
 from torch import Tensor
 from torch.nn import functional as fn
 
+from eitlens import checks
 from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
 from eitlens.domain.grid import box
 from eitlens.errors import InputError
@@ -32,6 +33,8 @@ class Disk(Domain):
     name: ClassVar[str] = "disk"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checks.whole(self.n, "Disk: cells a side"))
+        object.__setattr__(self, "boundary_nodes", checks.whole(self.boundary_nodes, "Disk: boundary nodes"))
         if self.n < 2 or self.boundary_nodes < 3:
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"
             raise InputError(f"Disk needs at least 2 cells a side and 3 boundary nodes, got {given}")

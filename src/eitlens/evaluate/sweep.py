@@ -4,7 +4,6 @@ One thing is changed at a time, from the recipe the network was trained for; all
 numbers included, stays. Samples are simulated on the fly, from the recipe's test split.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -16,9 +15,11 @@ from torch import Tensor
 
 from eitlens.data import DataConfig, SamplerConfig, SolverConfig
 from eitlens.data.config import choose
+from eitlens.errors import InputError
 from eitlens.evaluate.score import SEED, Corrupt, Score, score
 from eitlens.evaluate.simulated import simulate
 from eitlens.evaluate.trained import Trained
+from eitlens.files import read_json
 from eitlens.forward import add_white_noise
 from eitlens.forward.base import Data
 
@@ -41,21 +42,58 @@ class Case:
 
 @dataclass(frozen=True)
 class Point:
-    """What came out of a case."""
+    """What came out of a case; of which noise level where noise is not the subject, and of which weights, if known."""
 
     kind: str
     value: float | str
     score: Score
+    tau: float | None = None
+    digest: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return asdict(self)
 
+    @staticmethod
+    def from_dict(row: dict[str, Any]) -> "Point":
+        """From those; files from before they were known have neither noise level nor digest."""
+        choose("sweep", row["kind"], tuple(SWEEPS))
+        score = Score.from_dict(row["score"])
+        return Point(row["kind"], row["value"], score, row.get("tau"), row.get("digest"))
+
 
 def read(file: Path) -> list[Point]:
     """The points of a sweep.json."""
-    rows = json.loads(file.read_text(encoding="utf-8"))
-    return [Point(row["kind"], row["value"], Score.from_dict(row["score"])) for row in rows]
+    return read_json(file, lambda rows: [Point.from_dict(row) for row in rows], "delete it, and sweep again")
+
+
+def earlier(file: Path, kinds: list[str], samples: int, tau: float, digest: str) -> list[Point]:
+    """The points of a file that stay, those of other kinds than are to be measured.
+
+    They must be of the same number of samples, noise level and weights: the points of a file are shown as one
+    measurement.
+    """
+    kept = [point for point in read(file) if point.kind not in kinds] if file.exists() else []
+    for point in kept:
+        if point.score.samples != samples:
+            other = f"{point.score.samples} samples a point, not {samples}"
+        elif point.tau not in (None, tau):
+            other = f"a noise level of {point.tau:g}, not {tau:g}"
+        elif point.digest not in (None, digest):
+            other = "other weights"
+        else:
+            continue
+        raise InputError(
+            f"{file}: holds the sweep {point.kind} of {other}: sweep it again, too, or say where this one goes, as "
+            "--out mine.json"
+        )
+    return kept
+
+
+def joined(old: list[Point], new: list[Point]) -> list[Point]:
+    """The points of both, kind by kind in the order of all sweeps."""
+    order = list(SWEEPS)
+    return sorted((*old, *new), key=lambda point: order.index(point.kind))
 
 
 def resolution(recipe: DataConfig) -> list[Case]:
@@ -117,13 +155,14 @@ def sweep(
     """The score at every point of the sweeps named; `tau` is the noise of those that are not about noise."""
     for kind in kinds:
         choose("sweep", kind, tuple(SWEEPS))
-    points = []
+    points, digest = [], trained.digest
     for kind in kinds:
         for case in SWEEPS[kind](replace(recipe, currents=trained.features.currents)):
             if progress is not None:
                 progress(kind, case.value)
             level = tau if case.tau is None else case.tau
-            points.append(Point(kind, case.value, _score(trained, case, samples, level)))
+            found = _score(trained, case, samples, level)
+            points.append(Point(kind, case.value, found, tau, digest))
     return points
 
 

@@ -1,5 +1,6 @@
 """A trained network with what it is fed with: from boundary data to an image."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +44,17 @@ class Trained:
     def fewest(self) -> int:
         """The fewest currents it may be given."""
         return 1 if isinstance(self.features, Codes) else self.features.fewest or self.features.currents.count
+
+    @property
+    def digest(self) -> str:
+        """A name for exactly these weights and their 16-bit copy (`save_compact`): which scores are of one network.
+
+        The name of the file does not tell: the best weights of a run that goes on are others later.
+        """
+        found = hashlib.sha256()
+        for name, tensor in sorted(shards.halved(self.network.state_dict()).items()):
+            found.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        return found.hexdigest()[:16]
 
     @staticmethod
     def load(folder: str | Path, name: str = "best", device: torch.device = CPU) -> "Trained":

@@ -36,6 +36,9 @@ class Electrodes:
     first: float = 0.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "count", checks.whole(self.count, "Electrodes: count"))
+        for name in ("coverage", "impedance", "first"):
+            object.__setattr__(self, name, checks.number(getattr(self, name), f"Electrodes: {name}"))
         if self.count < 2 or not 0 < self.coverage < 1 or not 0 < self.impedance < float("inf"):
             given = f"count={self.count}, coverage={self.coverage:g}, impedance={self.impedance:g}"
             raise InputError(
@@ -96,25 +99,26 @@ class CompleteElectrodeSolver:
 
     def voltages(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one phantom, (B, L, E) for several."""
-        self._check(currents)
-        domain, device = self.solver.domain, currents.device
+        given = self._check(currents)
+        domain, device = self.solver.domain, given.device
         batch = as_batch(conductivity, device)
         place = _interpolation(self._angles(), domain.boundary_size).to(device)
         basis = project(torch.eye(domain.boundary_size, dtype=torch.float64, device=device))
         kernel = self.solver.difference(batch, basis) / domain.boundary_weight
-        found = self._solve(batch.outside, currents, place @ kernel.mT @ place.T)
+        found = self._solve(batch.outside, given, place @ kernel.mT @ place.T)
         return found[0] if isinstance(conductivity, Phantom) else found
 
     def background(self, currents: Totals, outside: float = 1.0) -> Voltages:
         """U0 of the empty body."""
-        sigma = checks.positive(torch.tensor([outside], dtype=torch.float64), "outside").to(currents.device)
-        return self._solve(sigma, currents)[0]
+        given = self._check(currents)
+        sigma = torch.tensor([checks.positive_number(outside, "outside")], dtype=torch.float64)
+        return self._solve(sigma.to(given.device), given)[0]
 
     def difference(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U - U0."""
-        outside = as_batch(conductivity, currents.device).outside
-        empty = self._solve(outside, currents)
-        found = self.voltages(conductivity, currents)
+        given = self._check(currents)
+        empty = self._solve(as_batch(conductivity, given.device).outside, given)
+        found = self.voltages(conductivity, given)
         return found - (empty[0] if isinstance(conductivity, Phantom) else empty)
 
     def _solve(
@@ -124,22 +128,22 @@ class CompleteElectrodeSolver:
         change: Float64[Tensor, "bodies nodes nodes"] | float = 0.0,
     ) -> Float64[Tensor, "bodies currents electrodes"]:
         """A q = P U and Pᵀ q = I, P the sums over electrodes: S U = I with S = Pᵀ A⁻¹ P."""
-        given = self._check(currents)
         uniform, contact = self._logarithm(), torch.diag(self.electrodes.impedance / self._weights())
-        resistance = uniform.to(given) / outside[:, None, None] + contact.to(given) + change
-        sums = torch.eye(self.electrodes.count).repeat_interleave(self.points, 0).to(given)
+        resistance = uniform.to(currents) / outside[:, None, None] + contact.to(currents) + change
+        sums = torch.eye(self.electrodes.count).repeat_interleave(self.points, 0).to(currents)
         admittance = sums.T @ solve_each(resistance, sums.expand(len(resistance), -1, -1))
-        found = solve_each(admittance, given.mT.expand(len(resistance), -1, -1)).mT
+        found = solve_each(admittance, currents.mT.expand(len(resistance), -1, -1)).mT
         return project(found)
 
     def _check(self, currents: Totals) -> Totals:
-        count = self.electrodes.count
-        if currents.ndim != 2 or currents.shape[0] == 0 or currents.shape[1] != count:
-            shape = tuple(currents.shape)
+        """The totals, checked, as float64: arrays and lists will do."""
+        count, given = self.electrodes.count, checks.physics(currents, "currents")
+        if given.ndim != 2 or given.shape[0] == 0 or given.shape[1] != count:
+            shape = tuple(given.shape)
             raise InputError(
                 f"currents: expected (currents, {count}) totals of the electrodes, got shape {shape}"
             )
-        given = checks.finite(currents.to(torch.float64), "currents")
+        checks.finite(given, "currents")
         if bool(given.sum(-1).abs().amax() > 1e-6 * given.abs().amax()):
             raise InputError("currents must have zero sum over the electrodes (what goes in comes out)")
         return project(given)

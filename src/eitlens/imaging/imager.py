@@ -16,6 +16,7 @@ from eitlens.imaging.base import Reader, Reconstruction
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
+from eitlens.imaging.naming import naming
 from eitlens.imaging.prepare import prepare_for
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
@@ -64,10 +65,8 @@ class Imager:
         data, seen = prepared.difference, prepared.seen
         noise = tau if tau is not None else self._noise(fed, prepared.noise)
         logits = self.reader.logits(fed)[0].cpu()
-        if not bool(torch.isfinite(logits).all()):
-            raise InputError(
-                f"{self.name}: no image of data of size {float(data.abs().max()):.3g}: is the unit right?"
-            )
+        with naming(measurement.source):
+            self._check_finite(logits, data)
         calibration = self.calibration.reading(len(data))
         image, change = calibration.probability(logits, noise), None
         simulate = Simulation(self._currents(data), prepared.domain)
@@ -101,6 +100,11 @@ class Imager:
     def _noise(self, fed: Data, rough: float | None) -> float | None:
         own = self.reader.noise_level(fed)
         return rough if own is None else float(own[0])
+
+    def _check_finite(self, logits: Tensor, data: Data) -> None:
+        if not bool(torch.isfinite(logits).all()):
+            size = float(data.abs().max())
+            raise InputError(f"{self.name}: no image of data of size {size:.3g}: is the unit right?")
 
     def _currents(self, data: Data) -> CurrentsConfig:
         return CurrentsConfig(self.reader.currents.family, len(data))

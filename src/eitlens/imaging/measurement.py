@@ -13,6 +13,7 @@ from eitlens.domain import Domain, Square, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.imaging.bodies import BODIES, SQUARE
+from eitlens.imaging.naming import naming
 
 FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
 _LARGEST, _SMALLEST = 1e12, 1e-12
@@ -34,6 +35,7 @@ class Measurement:
         mask: (N,) or (L, N), true where the voltage was measured; what is false is ignored and filled in.
         conductivity: σ0 of the body around the inclusions.
         domain: the body, on any grid. In files it is a name, and left out for the square.
+        source: the file it was read from, for errors that are found later; no part of a file.
     """
 
     points: Float64[Tensor, "points 2"]
@@ -43,6 +45,7 @@ class Measurement:
     mask: Bool[Tensor, "points"] | Bool[Tensor, "currents points"] | None = None
     conductivity: float = 1.0
     domain: Domain = SQUARE
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
@@ -105,28 +108,33 @@ class Measurement:
 
     def to_arrays(self) -> dict[str, Any]:
         """What goes to a file, by name, without what is left out."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: getattr(self, name) for name in NAMES}
         values["domain"] = None if self.domain.name == SQUARE.name else self.domain.name
         return {key: value for key, value in values.items() if value is not None}
 
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "Measurement":
         """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
-        names = [field.name for field in fields(Measurement)]
         if not isinstance(values, dict):
-            raise InputError(f"{where}: expected an object with the keys {', '.join(names)}")
+            raise InputError(
+                f"{where}: expected an object with the keys {', '.join(NAMES)}, got a {type(values).__name__}"
+            )
         for key in values:
-            if key not in names:
-                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(names)}")
-        for key in names[:3]:
+            if key not in NAMES:
+                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(NAMES)}")
+        for key in NAMES[:3]:
             if values.get(key) is None:
                 raise InputError(
-                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(names[:3])}"
+                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(NAMES[:3])}"
                 )
         given = {key: value for key, value in values.items() if value is not None}
         body = _body(where, given.pop("domain", SQUARE.name))
         arrays = {key: checks.physics(value, f"{where}: {key}") for key, value in given.items()}
         return _at(where, arrays, body)
+
+
+NAMES = tuple(field.name for field in fields(Measurement) if field.name != "source")
+"""What a file may hold, the first three at least."""
 
 
 def _square(difference: Data) -> Square:
@@ -154,10 +162,8 @@ def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
     for key in ("currents", "voltages", "reference"):
         if key in arrays and arrays[key].ndim == 1:
             arrays[key] = arrays[key][None]
-    try:
-        return Measurement(**arrays, domain=body)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+    with naming(where):
+        return Measurement(**arrays, domain=body, source=where)
 
 
 def _kept(given: object, name: str) -> Tensor | None:

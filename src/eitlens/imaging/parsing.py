@@ -8,6 +8,7 @@ from types import ModuleType
 from eitlens.errors import InputError
 from eitlens.imaging.formats import hdf5, matlab, npz, table, text
 from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.naming import naming
 
 FORMATS: tuple[ModuleType, ...] = (npz, matlab, hdf5, text, table)
 LIMIT = 64 << 20
@@ -22,13 +23,20 @@ def parse(content: bytes, where: str) -> Measurement:
     form = next((form for form in FORMATS if form.recognises(content)), None)
     if form is None:
         raise InputError(f"{where}: of no known format: {HELP}")
-    try:
-        values = form.read(content, LIMIT)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-    except (Exception, MemoryError) as error:  # a damaged file may provoke anything in its library
-        raise InputError(f"{where}: cannot be read ({_line(error)}): {HELP}") from None
+    with naming(where):
+        values = _values(form, content)
     return Measurement.from_arrays(values, where)
+
+
+def _values(form: ModuleType, content: bytes) -> object:
+    """What the format reads, or why it cannot, in one line."""
+    try:
+        values: object = form.read(content, LIMIT)
+    except InputError:
+        raise
+    except (Exception, MemoryError) as error:  # a damaged file may provoke anything in its library
+        raise InputError(f"cannot be read ({_line(error)}): {HELP}") from None
+    return values
 
 
 def check_size(content: bytes, where: str) -> None:

@@ -18,11 +18,13 @@ import torch
 from eitlens.domain import Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, add_noise
-from eitlens.forward.base import Currents, Data
+from eitlens.forward.base import Currents, Data, check_currents
+from eitlens.forward.currents import project
 from eitlens.forward.outlines import needed_nodes
-from eitlens.imaging import boundary
+from eitlens.imaging import boundary, resolution
 from eitlens.imaging.measurement import Measurement
-from eitlens.phantom import Ellipse, Phantom, Polygon, Shape, as_batch, circle
+from eitlens.imaging.naming import naming
+from eitlens.phantom import Ellipse, Phantom, Polygon, Shape, as_batch, check_inside, circle
 
 MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20
 _INSIDE, _OUTSIDE = 10.0, 1.0
@@ -38,10 +40,8 @@ def parse(content: bytes, where: str) -> Phantom:
         raise InputError(
             f"{where}: not a JSON file ({error}): see docs/measurements.md for an example"
         ) from None
-    try:
+    with naming(where):
         return from_dict(values)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def from_dict(values: object) -> Phantom:
@@ -56,11 +56,31 @@ def from_dict(values: object) -> Phantom:
 
 
 def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data, str]:
-    """The data f - f0 of a phantom, to nine digits for ellipses apart, by the grid otherwise; and the solver's name."""
-    exact = by_integral(phantom, square, currents)
-    if exact is not None:
-        return exact, "boundary-integral"
-    return GridSolver(square).difference(phantom, currents), "grid"
+    """The data f - f0 of a phantom, to nine digits for ellipses apart, by the grid otherwise; and the solver's name.
+
+    Where the grid is too coarse for a shape (`resolution`), a finer one is solved on and read at the nodes of the
+    given one; a shape too thin for the finest is an error. The currents are interpolated then, by splines of fourth
+    order in the size of the cells: up to cos 3θ the data are off by 2e-5 for it on 16 cells a side.
+    """
+    g = check_currents(square, currents)
+    check_inside(square, as_batch(phantom))
+    close = resolution.for_integral(phantom, square)
+    exact = None if close is None else by_integral(phantom, close, _refined(g, square, close))
+    if close is not None and exact is not None:
+        return _thinned(exact, square, close), "boundary-integral"
+    fine = resolution.for_grid(phantom, square)
+    found = GridSolver(fine).difference(phantom, _refined(g, square, fine))
+    return _thinned(found, square, fine), "grid"
+
+
+def _refined(g: Currents, square: Square, fine: Square) -> Currents:
+    """Currents at the nodes of a finer grid; untouched on the same."""
+    return g if fine == square else project(boundary.from_nodes(g, fine.arclength(), square))
+
+
+def _thinned(data: Data, square: Square, fine: Square) -> Data:
+    """Data of a multiple of the grid at the nodes of the grid; untouched on the same."""
+    return data if fine == square else project(data[:, :: fine.n // square.n])
 
 
 def by_integral(
@@ -101,25 +121,23 @@ def measured(
     return Measurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 
-def _ellipse(values: dict[str, Any], where: str) -> Shape:
-    angle = _number(values.get("angle", 0.0), f"{where}: angle")
-    return Ellipse(
-        _pair(values["center"], f"{where}: center"), _pair(values["semi_axes"], f"{where}: semi_axes"), angle
-    )
+def _ellipse(values: dict[str, Any]) -> Shape:
+    angle = _number(values.get("angle", 0.0), "angle")
+    return Ellipse(_pair(values["center"], "center"), _pair(values["semi_axes"], "semi_axes"), angle)
 
 
-def _circle(values: dict[str, Any], where: str) -> Shape:
-    return circle(_pair(values["center"], f"{where}: center"), _number(values["radius"], f"{where}: radius"))
+def _circle(values: dict[str, Any]) -> Shape:
+    return circle(_pair(values["center"], "center"), _number(values["radius"], "radius"))
 
 
-def _polygon(values: dict[str, Any], where: str) -> Shape:
+def _polygon(values: dict[str, Any]) -> Shape:
     vertices = values["vertices"]
     if not isinstance(vertices, list) or not 3 <= len(vertices) <= MOST_VERTICES:
-        raise InputError(f"{where}: vertices: expected a list of 3 to {MOST_VERTICES} points [x, y]")
-    return Polygon([_pair(vertex, f"{where}: vertex {k}") for k, vertex in enumerate(vertices)])
+        raise InputError(f"vertices: expected a list of 3 to {MOST_VERTICES} points [x, y]")
+    return Polygon([_pair(vertex, f"vertex {k}") for k, vertex in enumerate(vertices)])
 
 
-Make = Callable[[dict[str, Any], str], Shape]
+Make = Callable[[dict[str, Any]], Shape]
 KINDS: dict[str, tuple[Make, set[str], set[str]]] = {
     "ellipse": (_ellipse, {"center", "semi_axes"}, {"angle"}),
     "circle": (_circle, {"center", "radius"}, set()),
@@ -134,7 +152,9 @@ def _shape(value: object, where: str) -> tuple[Shape, float]:
         raise InputError(f"{where}: 'kind' must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
     make, needed, optional = KINDS[kind]
     values = _object(value, where, needed | optional | {"kind", "conductivity"}, needed)
-    return make(values, where), _number(values.get("conductivity", _INSIDE), f"{where}: conductivity")
+    with naming(where):
+        shape = make(values)
+    return shape, _number(values.get("conductivity", _INSIDE), f"{where}: conductivity")
 
 
 def _object(value: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from eitlens.forward.currents import project
 from eitlens.imaging import boundary, noise
 from eitlens.imaging.base import Reader
 from eitlens.imaging.measurement import FEWEST_POINTS, Measurement
+from eitlens.imaging.naming import naming
 
 SPANNED = 0.02
 _FINE = 400
@@ -51,7 +52,15 @@ class Prepared:
 
 
 def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
-    """As many of the wanted currents as the injected ones span, at the nodes of a domain; at least `fewest`."""
+    """As many of the wanted currents as the injected ones span, at the nodes of a domain; at least `fewest`.
+
+    Errors name the file that the measurement was read from.
+    """
+    with naming(measurement.source):
+        return _prepared(measurement, wanted, fewest, domain)
+
+
+def _prepared(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
     if measurement.domain.name != domain.name:
         raise InputError(
             f"the measurement is of a {measurement.domain.name}, and this method knows only the {domain.name}: "

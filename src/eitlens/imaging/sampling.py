@@ -18,6 +18,7 @@ from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.flags import input_flags, sign_flags
 from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.misfit import on_grid
+from eitlens.imaging.naming import naming
 from eitlens.imaging.options import Options
 from eitlens.imaging.prepare import Prepared, prepare
 from eitlens.memory import chunk_size
@@ -51,8 +52,9 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     currents = CurrentsConfig("cosine", _CURRENTS)
     prepared = prepare(measurement, currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
-    if noise is None:
-        raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
+    with naming(measurement.source):
+        noise = _known(noise)
+        _check_whole(prepared)
     found = _sampled(prepared, max(noise, _QUIETEST), options)
     domain = SQUARE if options.n is None else SQUARE.at(options.n)
     image = on_grid(found.mean(), domain.n)
@@ -62,6 +64,19 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)
+
+
+def _known(noise: float | None) -> float:
+    if noise is None:
+        raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
+    return noise
+
+
+def _check_whole(prepared: Prepared) -> None:
+    if not bool(prepared.seen.all()):
+        raise InputError(
+            "posterior: needs a voltage at every node: measure at more points, or use --method network"
+        )
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:
@@ -87,10 +102,6 @@ def _reason(found: bayes.Diagnostics) -> str:
 
 
 def _sampled(prepared: Prepared, tau: float, options: Options) -> bayes.PosteriorResult:
-    if not bool(prepared.seen.all()):
-        raise InputError(
-            "posterior: needs a voltage at every node: measure at more points, or use --method network"
-        )
     device = pick_device(options.device)
     guide = _guide(tau, device)
     return bayes.sample(

@@ -32,11 +32,12 @@ class Polygon(Shape):
             raise InputError(f"Polygon needs at least 3 vertices (x, y), got {checks.shown(vertices)}")
         corners = checks.finite(checks.physics(given, "Polygon"), "Polygon")
         corners = corners[(corners != corners.roll(-1, 0)).any(-1)]
+        # Before the area, which is zero for a bow-tie of equal wings: its vertices are not on one line.
+        if _crosses_itself(corners):
+            raise InputError("Polygon crosses itself: list its vertices in order along the boundary")
         area = _signed_area(corners)
         if float(area.abs()) < 1e-12:
             raise InputError("Polygon has no area: are its vertices on one line?")
-        if _crosses_itself(corners):
-            raise InputError("Polygon crosses itself: list its vertices in order along the boundary")
         corners = corners if area > 0 else corners.flip(0)
         object.__setattr__(self, "vertices", tuple((float(x), float(y)) for x, y in corners))
 

@@ -9,10 +9,11 @@ from torch import Tensor
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.memory import chunk_size
-from eitlens.phantom.batch import PhantomBatch, as_batch
+from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
+_TOUCHING = 1e-9
 
 
 def level_set(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx ny"]:
@@ -47,14 +48,21 @@ def area_fraction(
 def check_inside(domain: Domain, batch: PhantomBatch) -> None:
     """Refuse a phantom that is not wholly inside the body."""
     for group in batch.groups:
-        outline, bounds = group.kind.outline(group.parameters, 64), group.kind.bounds(group.parameters)
-        clearance = domain.room(outline, bounds)
-        for k, slot in torch.nonzero((clearance <= 0) & group.present)[:1].tolist():
+        clearance = room(domain, group)
+        for k, slot in torch.nonzero(clearance <= 0)[:1].tolist():
             shape = group.kind.unpack(group.parameters[k, slot].detach().cpu())
-            raise InputError(
-                f"phantom {k}: {shape} reaches {-float(clearance[k, slot]):.3g} beyond the boundary: "
-                "move or shrink it"
-            )
+            raise InputError(f"phantom {k}: {shape} {_excess(-float(clearance[k, slot]))}: move or shrink it")
+
+
+def room(domain: Domain, group: ShapeGroup) -> Float64[Tensor, "batch slots"]:
+    """How far each shape stays from the boundary of the body: negative beyond it, +∞ for an absent one."""
+    outline, bounds = group.kind.outline(group.parameters, 64), group.kind.bounds(group.parameters)
+    return torch.where(group.present, domain.room(outline, bounds), torch.inf)
+
+
+def _excess(beyond: float) -> str:
+    """What is wrong with a shape that is not inside; what rounding may have added is no excess."""
+    return f"reaches {beyond:.3g} beyond the boundary" if beyond > _TOUCHING else "touches the boundary"
 
 
 def _on_nodes(

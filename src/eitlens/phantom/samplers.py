@@ -1,5 +1,6 @@
 """Random phantoms. Sample k of seed s is a pure function of (s, k): any batch, device, number of workers."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,6 +86,8 @@ class EllipseSampler(Sampler):
             raise InputError(f"EllipseSampler needs at least one ellipse, got count={self.count}")
         _check_ranges(self.extent, self.gap, short=self.short, long=self.long)
         _check_conductivities(self.inside, self.outside)
+        if self.disjoint:
+            _check_room(self.extent, self.count, math.pi * self.short[0] * self.long[0])
 
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
@@ -121,6 +124,8 @@ class PolygonSampler(Sampler):
             )
         _check_ranges(self.extent, self.gap, radius=self.radius)
         _check_conductivities(self.inside, self.outside)
+        if self.disjoint:
+            _check_room(self.extent, self.count, self._least_area())
 
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
@@ -138,11 +143,30 @@ class PolygonSampler(Sampler):
         center = low + (high - low) * u[..., -3:-1]
         return (center[..., None, :] + arm).flatten(-2)
 
+    def _least_area(self) -> float:
+        """A bound of Σ r r' sin(Δ)/2 over neighbours from below.
+
+        The c angles Δ lie between π/c and 3π/c (see `draw`) and have the mean 2π/c; there the sine is above its chord.
+        """
+        sector = math.pi / self.corners
+        return self.corners * self.radius[0] ** 2 * (math.sin(sector) + math.sin(3 * sector)) / 4
+
 
 def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:
-    """The first of the draws 0, 1, 2, … that is apart, for each sample; tried in blocks to fill a GPU."""
+    """The first of the draws 0, 1, 2, … that is apart, for each sample."""
     rows = sampler.draw(index, 0)
     pending = torch.nonzero(~sampler.apart(rows)).flatten()
+    # One sample before the others: what does not fit is given up after the draws of one, not of all.
+    for some in (pending[:1], pending[1:]):
+        rows[some] = _draw_again(sampler, index[some], rows[some])
+    return rows
+
+
+def _draw_again(
+    sampler: Sampler, index: Int64[Tensor, "batch"], rows: Float64[Tensor, "batch slots parameters"]
+) -> Float64[Tensor, "batch slots parameters"]:
+    """The same from draw 1 on, in place of `rows`; tried in blocks to fill a GPU."""
+    pending = torch.arange(len(index), device=index.device)
     for block in range(_ROUNDS):
         if not len(pending):
             return rows
@@ -154,8 +178,8 @@ def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor
         rows[pending[done]] = trial[done, first[done]]
         pending = pending[~done]
     raise ConvergenceError(
-        f"no disjoint phantom in {_ROUNDS * _ATTEMPTS} draws: take fewer or smaller shapes, "
-        f"or a smaller gap (now {sampler.gap})"
+        f"no disjoint phantom of {rows.shape[-2]} {sampler.kind.__name__.lower()}s in {_ROUNDS * _ATTEMPTS} "
+        f"draws: take fewer or smaller shapes, or a smaller gap (now {sampler.gap})"
     )
 
 
@@ -167,6 +191,9 @@ def _apart(
     outline = kind.outline(rows, 48)
     apart = torch.ones(rows.shape[:-2], dtype=torch.bool, device=rows.device)
     for i in range(slots):
+        # Where nothing fits, the first shapes tell. A GPU would have to wait for the answer.
+        if apart.device.type == "cpu" and not apart.any():
+            break
         others = [j for j in range(slots) if j != i]
         points = outline[..., others, :, :].flatten(-3, -2)
         apart &= ~kind.within(rows[..., i, :], points, gap).any(-1)
@@ -188,3 +215,13 @@ def _check_ranges(extent: float, gap: float, **ranges: Sequence[float]) -> None:
 def _check_conductivities(inside: float, outside: float) -> None:
     checks.positive_number(inside, "inside conductivity")
     checks.positive_number(outside, "outside conductivity")
+
+
+def _check_room(extent: float, count: int, area: float) -> None:
+    """Refuse at once more disjoint shapes than there is room for, were they all the smallest and without gaps."""
+    room = (2 * extent) ** 2
+    if count * area > room:
+        raise InputError(
+            f"{count} disjoint shapes with an area of at least {area:.2g} each do not fit into "
+            f"|x|, |y| <= {extent}, an area of {room:.2g}: take fewer or smaller shapes"
+        )

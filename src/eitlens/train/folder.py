@@ -63,15 +63,23 @@ class RunFolder:
         """Make the folder, or find in it the same run, not finished."""
         make_folder(self.path)
         sweep(self.path)
+        if self.finished(config):
+            raise InputError(
+                f"{self.path}: this run is finished: score it with `eitlens evaluate {self.path}`, or copy it by "
+                "the same command with --export DIR"
+            )
         if not self.config.exists():
             write_json(self.path / "git.json", git_state())
             write_json(self.config, config.to_dict())
-            return
+
+    def finished(self, config: TrainConfig) -> bool:
+        """Whether this run is here and at its end; a folder with another one is refused."""
+        if not self.config.exists():
+            return False
         other = difference(config, TrainConfig.read(self.config))
         if other is not None:
             raise InputError(f"{self.path}: holds another run ({other}): choose another folder")
-        if self.result.exists():
-            raise InputError(f"{self.path}: this run is finished: `eitlens evaluate {self.path}`")
+        return self.result.exists()
 
     @contextmanager
     def alone(self) -> Iterator[None]:

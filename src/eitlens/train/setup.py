@@ -128,6 +128,13 @@ def check_grid(network: Network, n: int) -> None:
         raise InputError(f"{network.preset} makes images of {cells} cells a side, the data have {n}: {fix}")
 
 
+def check_batch(config: TrainConfig, supply: Supply) -> None:
+    """A batch is of no more samples than there are, or are to be seen; told before any is read or simulated."""
+    most = min((count for count in (supply.training, config.samples) if count), default=config.batch)
+    if config.batch > most:
+        raise InputError(f"batch of {config.batch} from {most} training samples: choose a smaller batch")
+
+
 def _start(network: Network, codes: Codes) -> None:
     """Let the linear part of a network that has one begin as the paper's feature: φ and ∇φ of the modes."""
     if not isinstance(network, Flagship):

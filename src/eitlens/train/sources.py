@@ -52,10 +52,8 @@ class FolderSource:
 
     def __init__(self, samples: Samples, batch: int, seed: int, part: Part) -> None:
         self.samples, self.batch, self.seed, self.part = samples, batch, seed, part
-        if batch > len(samples):
-            raise InputError(f"batch of {batch} from {len(samples)} training samples: choose a smaller batch")
-        self.interval = len(samples) // batch
         self._order = (0, self._rows(0))
+        self.interval = len(samples) // batch
 
     def __call__(self, step: int) -> Batch:
         """The samples of a step."""
@@ -181,6 +179,14 @@ class Supply:
             return _plain(self.dataset.split(name, device, most), self.currents.count)
         start, stop = self._recipe.ranges[name]
         return simulate(self._recipe, start, stop if most is None else min(stop, start + most), device)
+
+    @property
+    def training(self) -> int:
+        """Training samples there are; 0 for new ones for ever."""
+        if self.dataset is None:
+            return self.config.bank
+        start, stop = self.dataset.manifest.splits["train"]
+        return min(stop - start, self.config.train or stop - start)
 
     @property
     def name(self) -> str:

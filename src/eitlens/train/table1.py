@@ -177,7 +177,7 @@ def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: str)
     """evaluation.json: at the level of the training and at the paper's."""
     levels, count = dict.fromkeys((cell.tau, *LEVELS)), trained.currents.count
     rows = [evaluation.row(score(trained, samples, tau), data, count, tau) for tau in levels]
-    evaluation.write(run / "evaluation.json", str(cell), rows)
+    evaluation.write(run / "evaluation.json", str(cell), rows, digest=trained.digest)
 
 
 def _bring_home(run: Path, target: Path, data: Path) -> None:

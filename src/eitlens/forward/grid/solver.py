@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain import Square
+from eitlens.domain import Domain, Square
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Solver, check_currents, per_conductivity
 from eitlens.forward.grid import pcg
@@ -66,8 +66,11 @@ class GridSolver(Solver):
 
     def __post_init__(self) -> None:
         if type(self.domain) is not Square:
-            other = type(self.domain).__name__
-            raise InputError(f"GridSolver is for the Square, got a {other}: use BoundaryIntegralSolver")
+            given = checks.shown(self.domain)
+            hint = (
+                ": use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else ": write Square(200)"
+            )
+            raise InputError(f"GridSolver is for the Square, got {given}{hint}")
         if not 0 < self.tolerance < 1 or self.max_steps < 1:
             given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
             raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")

@@ -1,16 +1,14 @@
 """HDF5, and MATLAB's .mat of version 7.3, which is HDF5 with its axes reversed: the names as data sets at the top."""
 
 import io
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.imaging.measurement import Measurement
+from eitlens.imaging.measurement import NAMES
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_NAMES = [field.name for field in fields(Measurement)]
 
 
 def recognises(content: bytes) -> bool:
@@ -27,7 +25,7 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
     with h5py.File(io.BytesIO(content), "r") as file:
         # Asking `name in file` would follow a link to another file.
         names = set(file.keys())
-        found = {name: _data_set(h5py, file, name) for name in _NAMES if name in names}
+        found = {name: _data_set(h5py, file, name) for name in NAMES if name in names}
         if sum(8 * data.size for data in found.values()) > limit:
             raise InputError(f"more than {limit >> 20} MiB of arrays")
         body = {"domain": _text(found.pop("domain")[()])} if "domain" in found else {}

@@ -1,15 +1,12 @@
 """MATLAB's .mat, version 5 to 7 (`save -v7`): the names of a measurement as variables."""
 
 import io
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.imaging.measurement import Measurement
-
-_NAMES = [field.name for field in fields(Measurement)]
+from eitlens.imaging.measurement import NAMES
 
 
 def recognises(content: bytes) -> bool:
@@ -23,7 +20,7 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
 
     # The stubs know only paths; both read from streams as well.
     listing = whosmat(io.BytesIO(content))  # type: ignore[arg-type]
-    found = {name: shape for name, shape, _ in listing if name in _NAMES}
+    found = {name: shape for name, shape, _ in listing if name in NAMES}
     if sum(8 * int(np.prod(shape, dtype=object)) for shape in found.values()) > limit:
         raise InputError(f"more than {limit >> 20} MiB of arrays")
     values = loadmat(io.BytesIO(content), variable_names=list(found))  # type: ignore[arg-type]

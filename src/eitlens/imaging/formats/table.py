@@ -30,6 +30,8 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
     told = [line for line in lines if line.strip(" \t,;") and not line.startswith("#")]
     separator = next((mark for mark in ",;\t" if told and mark in told[0]), ",")
     rows = list(csv.reader(told, delimiter=separator))
+    if told:
+        _check_head(told[0])
     if len(rows) < 2:
         raise InputError("expected a line of column names and a line for each point")
     names = [name.strip() for name in rows[0]]
@@ -37,6 +39,24 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
         raise InputError("two columns have the same name")
     table = _table(rows[1:], names, "." if separator == "," else ",")
     return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _told(comments)
+
+
+def _check_head(line: str) -> None:
+    """A first line of nothing but numbers, however they are separated, is a point: its columns have no names."""
+    if all(_is_number(cell) for cell in re.split(r"[,;\s]+", line.strip())):
+        raise InputError(
+            f"the first line, {line[:40]!r}, holds numbers instead of the names of the columns: put x, y, current_1, "
+            "…, voltage_1, … above it, all separated by commas, semicolons or tabs"
+        )
+
+
+def _is_number(cell: str) -> bool:
+    """Whether it is one, or empty; half of a number with a decimal comma is."""
+    try:
+        float(cell.strip('"') or 0)
+    except ValueError:
+        return False
+    return True
 
 
 def _table(rows: list[list[str]], names: list[str], comma: str) -> np.ndarray:
