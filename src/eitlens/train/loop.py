@@ -51,9 +51,9 @@ def train(
     """
     began = time.monotonic()
     supply = Supply.open(config.data)
-    check_batch(config, supply)
     network = create_network(config, supply.currents.count)
     check_grid(network, supply.n)
+    check_batch(config, supply)
     fabric = create_fabric(config.precision, device)
     run = RunFolder(Path(folder))
     with ExitStack() as stack:
