@@ -67,6 +67,9 @@ def test_what_is_wrong_with_a_body_is_said_of_its_file(tmp_path):
     done = run("simulate", path, "-o", tmp_path / "data.npz")
     assert done.exit_code == 2
     assert "wide.json: phantom 0: Ellipse" in done.output.replace("\n", "")
+    path.write_text('{"shapes": []}')
+    done = run("simulate", path, "--points", 5, "-o", tmp_path / "data.npz")
+    assert "error: points: expected 8 to 20000" in done.output.replace("\n", " ")
 
 
 def test_a_random_body_is_that_of_its_seed(tmp_path):

@@ -132,7 +132,7 @@ def test_scores_of_other_noise_levels_stay_as_long_as_all_else_agrees(recipe, tm
     # In a file that was named, nothing is replaced by something else.
     assert _run(*measure, "--tau", 0.1, "--out", out, "--limit", 3).exit_code == 0
     for more, message in (
-        (("--limit", 2), "holds scores of other samples (3, not 2): give the output another name"),
+        (("--limit", 2), "holds scores of other samples (3, not 2): give these another file with --out"),
         (("--limit", 3, "--weights", "last"), "holds scores of other weights"),
     ):
         assert message in str(_run(*measure, "--out", out, *more).exception)
@@ -147,8 +147,30 @@ def test_scores_of_other_noise_levels_stay_as_long_as_all_else_agrees(recipe, tm
     assert _run("evaluate", home, "--device", "cpu").exit_code == 0
     assert _taus(home / "evaluation.json") == [(0.0, 4), (0.05, 4)]
 
-    file.write_text("[]")
-    assert "not as eitlens writes it" in str(_run(*measure).exception)
+    values = json.loads(file.read_text())
+    del values["scores"][0]["reliability"]
+    for text in ("[]", json.dumps(values)):
+        file.write_text(text)
+        assert "not as eitlens writes it" in str(_run(*measure).exception)
+
+
+def test_scores_of_data_of_the_same_name_are_not_mixed(recipe, tmp_path):
+    run, stream = tmp_path / "run", TINY["data"]["stream"]
+    for name, more in (("home", {}), ("abroad", {"sampler": {"count": 1, "disjoint": True, "seed": 7}})):
+        generate(DataConfig.from_dict(stream | more), tmp_path / name)
+    words = ("train", "--config", recipe, "--out", run, "--device", "cpu", "--no-test")
+    assert _run(*words).exit_code == 0
+    measure = ("evaluate", run, "--device", "cpu", "--data")
+    assert _run(*measure, tmp_path / "abroad").exit_code == 0
+    done = _run("evaluate", run, "--device", "cpu", "--tau", 0.1)
+    assert "holds scores of other data that are called tiny, too: give these another file" in str(
+        done.exception
+    )
+    out = ("--out", tmp_path / "mine.json", "--tau")
+    assert _run(*measure, tmp_path / "home", *out, 0).exit_code == 0
+    assert _run("evaluate", run, "--device", "cpu", *out, 0.1).exit_code == 0  # the recipe of the same data
+    assert "other data" in str(_run(*measure, tmp_path / "abroad", *out, 0.2).exception)
+    assert _taus(tmp_path / "mine.json") == [(0.0, 4), (0.1, 4)]
 
 
 def test_sweeps_of_other_kinds_stay_as_long_as_all_else_agrees(recipe, tmp_path, monkeypatch):
@@ -168,14 +190,22 @@ def test_sweeps_of_other_kinds_stay_as_long_as_all_else_agrees(recipe, tmp_path,
     assert _run(*measure, "noise", "--kind", "contrast", "--samples", 1).exit_code == 0
     assert [row["score"]["samples"] for row in json.loads(file.read_text())] == [1, 1, 1]
 
+    # Noise that a sweep brings along has nothing to do with the level of the others.
+    named = (*measure, "noise", "--out", tmp_path / "mine.json")
+    assert _run(*named).exit_code == 0
+    assert _run(*named[:-3], "contrast", *named[-2:], "--tau", 0.1).exit_code == 0
+
     before = file.read_bytes()
-    _train_on(run)
     for more, message in (
-        ((), "holds the sweep contrast of 1 samples a point, not 2: sweep it again, too, or say where"),
+        ((), "holds the sweep contrast of 1 samples a point, not 2: sweep it again, too, or give"),
         (("--samples", 1, "--tau", 0.1), "holds the sweep contrast of a noise level of 0, not 0.1"),
-        (("--samples", 1), "holds the sweep contrast of other weights"),
     ):
         assert message in str(_run(*measure, "inclusions", *more).exception)
+    _train_on(run)
+    assert "the sweep contrast of other weights" in str(
+        _run(*measure, "inclusions", "--samples", 1).exception
+    )
+    assert "the sweep contrast of other weights" in str(_run(*named).exception)
     assert file.read_bytes() == before
     file.write_text("[")
     assert "sweep.json: not a JSON file" in str(_run(*measure, "noise").exception)

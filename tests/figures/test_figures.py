@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from eitlens import models
 from eitlens.data import CurrentsConfig, Features, SolverConfig
@@ -15,10 +16,11 @@ from eitlens.data import preset as data_preset
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.evaluate.examples import Examples, make_examples, shown
+from eitlens.evaluate.metrics import soft_dice
 from eitlens.evaluate.sweep import read
 from eitlens.evaluate.tables.cells import Cell
 from eitlens.evaluate.trained import Trained
-from eitlens.figures import samples, theorem1
+from eitlens.figures import reconstructions, robustness, samples, theorem1
 from eitlens.figures.registry import FIGURES, figure
 from eitlens.figures.studio import Studio
 from eitlens.models import guide as guides
@@ -126,3 +128,22 @@ def test_theorem_1_sees_more_with_more_currents():
     found = theorem1.study(Square(40), Phantom([Ellipse((0.2, 0.1), (0.3, 0.2), 0.5)]))
     assert found.auc[-1] > 0.95 > found.auc[0]
     assert found.error[-1] < found.error[0]
+
+
+def test_the_dice_of_an_image_is_that_of_table_1():
+    logits = 4 * torch.randn(21, 21, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    level = torch.linspace(-1, 1, 21).expand(21, 21)
+    kept = (torch.sigmoid(logits) * 255).round() / 255
+    assert 0.0 in kept
+    assert 1.0 in kept
+    expected = float(soft_dice(logits[None], (level < 0).double()[None]))
+    assert reconstructions._dice(kept, level) == pytest.approx(expected, abs=1e-3)
+
+
+def test_panels_to_compare_have_one_scale_and_empty_ones_no_say():
+    one, other, empty = Figure().subplots(1, 3)
+    one.plot([0, 1], [0.6, 0.7])
+    other.plot([0, 1], [0.8, 0.9])
+    robustness._same_limits([one, other, empty])
+    assert one.get_ylim() == other.get_ylim()
+    assert 0.5 < one.get_ylim()[0] < 0.6 < 0.9 < one.get_ylim()[1] < 1.0

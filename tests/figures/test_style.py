@@ -7,7 +7,7 @@ import torch
 from matplotlib.figure import Figure
 
 from eitlens.errors import InputError
-from eitlens.figures.style import picture, show_field
+from eitlens.figures.style import picture, shared_bar, show_field
 
 
 def test_a_node_is_the_middle_of_its_pixel():
@@ -19,6 +19,17 @@ def test_a_node_is_the_middle_of_its_pixel():
         assert low + pixel / 2 == pytest.approx(-1)
         assert high - pixel / 2 == pytest.approx(1)
     assert axes.get_xlim() == axes.get_ylim() == (-1, 1)
+
+
+def test_panels_of_one_scale_share_a_bar():
+    figure = Figure(layout="constrained")
+    axes = figure.subplots(1, 2)
+    for panel in axes:
+        show_field(panel, torch.zeros(5, 5), "", bar=False, limits=(0, 1))
+    shared_bar(axes, "probability")
+    (bar,) = set(figure.axes) - set(axes)
+    assert bar.get_ylabel() == "probability"
+    assert bar.get_ylim() == (0, 1)
 
 
 def test_a_full_disk_leaves_the_picture_that_was_there(tmp_path, monkeypatch):

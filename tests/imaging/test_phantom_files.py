@@ -168,6 +168,13 @@ def test_a_shape_too_thin_for_the_finest_grid_is_refused_by_name():
         simulated(Phantom([TRIANGLE, Ellipse((0, 0), (0.5, 0.001))]), 200)
 
 
+def test_a_grid_of_which_the_finest_is_no_multiple_is_told_of():
+    thin = Phantom([TRIANGLE, Ellipse((0, 0), (0.5, 0.005))])
+    assert resolution.for_grid(thin, Square(200)) == Square(800)
+    with pytest.raises(InputError, match=r"at least 0\.009 thick, or take an n that divides 1000$"):
+        resolution.for_grid(thin, Square(334))
+
+
 def test_currents_are_checked_before_they_are_interpolated():
     near = Phantom([circle((0.89, 0.23), 0.1)])
     with pytest.raises(InputError, match=r"currents: expected 64 boundary values"):

@@ -377,3 +377,11 @@ def test_overfitting_eight_samples(run, data, tmp_path):
     assert config.data.stream is not None
     seen = Stream(StreamConfig(config.data.stream, config.seed, 8, 8), torch.device("cpu"))(0).samples
     assert score(trained, seen).metrics["hard_dice"].mean > 0.97
+
+
+def test_a_data_set_without_training_samples_leaves_no_folder(run, data, tmp_path):
+    generate(replace(data, train=0), tmp_path / "data")
+    config = replace(run, data=SourceConfig(folder=str(tmp_path / "data")))
+    with pytest.raises(InputError, match="its train split is empty"):
+        train(config, tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()

@@ -38,7 +38,7 @@ FAR = _oval(-0.5, 0, 0.2, 0.2)
         ((FAR, _oval(0, 0, 0.4, 0.4)), "grid"),  # overlapping
         ((_oval(0.75, 0, 0.245, 0.245),), "grid"),  # next to the boundary
         ((_oval(0, 0, 0.5, 0.5), _oval(0.1, 0, 0.1, 0.1)), "grid"),  # one in the other
-        ((_oval(0, 0, 0.9, 0.01),), "grid"),  # too thin
+        ((_oval(0, 0, 0.9, 0.015), _oval(0, 0.5, 0.1, 0.1)), "grid"),  # too thin
         (tuple(_oval(0, -0.7 + 0.13 * k, 0.8, 0.02) for k in range(12)), "grid"),  # 3,456 unknowns
     ],
 )

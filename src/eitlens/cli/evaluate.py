@@ -58,10 +58,10 @@ def evaluate(
     supply = _supply(folder, data)
     _check_family(supply, trained)
     samples = supply.split("test", place, limit)
-    count, digest = trained.currents.count, trained.digest
-    before, other = evaluation.earlier(target, weights, digest, supply.name, count, len(samples))
-    if other and out is not None:
-        raise InputError(f"{target}: holds scores of {other}: give the output another name")
+    count, subject = trained.currents.count, {"weights": trained.digest, "data": supply.digest}
+    before = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
+    if before.other and (out is not None or not before.outdated):
+        raise InputError(f"{target}: holds scores of {before.other}: give these another file with --out")
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
     with progress_bar(console) as bar:
@@ -69,11 +69,11 @@ def evaluate(
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
             scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
     _print(console, str(run), scores)
-    if other:
-        say(console, f"{target}: held scores of {other}, which these replace")
-    new = [evaluation.row(found, supply.name, count, level) for level, found in scores.items()]
-    rows = evaluation.joined(before, new)
-    evaluation.write(target, folder.resolve().name, rows, weights, digest)
+    if before.other:
+        say(console, f"{target}: held scores of {before.other}, which these replace")
+    new = [evaluation.row(found, supply.name, count, level, subject) for level, found in scores.items()]
+    rows = evaluation.joined(before.rows, new)
+    evaluation.write(target, folder.resolve().name, rows, weights)
     reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
     say(console, "scores: ", target)
 
@@ -112,7 +112,7 @@ def sweep(
     folder = _folder(run)
     trained = Trained.load(folder, weights, pick_device(device))
     target, home = _target(folder, "sweep.json", out), _home(folder)
-    before = earlier(target, kinds, samples, tau, trained.digest)
+    before = earlier(target, kinds, samples, tau, trained.digest, named=out is not None)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
         task = bar.add_task("", total=samples * total)
@@ -131,7 +131,7 @@ def sweep(
         )
     picture, points = target.with_suffix(".png"), joined(before, points)
     write_json(target, [point.to_dict() for point in points])
-    sweep_figure(points, picture, folder.resolve().name)
+    sweep_figure(points, picture, f"{folder.resolve().name}, L = {trained.currents.count}")
     say(console, "picture: ", picture)
 
 

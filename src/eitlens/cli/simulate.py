@@ -42,17 +42,13 @@ def simulate(
     from eitlens.files import check_writable
     from eitlens.imaging import files
     from eitlens.imaging.formats import text
-    from eitlens.imaging.naming import naming
 
     body = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
-    where, told = (
-        "" if phantom is None else _name(phantom),
-        Console(stderr=True),
-    )  # standard output may be a pipe
-    with told.status("simulating …"), naming(where):
-        measurement, solver = _measured(body, currents, tau, seed, points, n)
+    where = "" if phantom is None else _name(phantom)
+    with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
+        measurement, solver = _measured(body, where, currents, tau, seed, points, n)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
@@ -92,14 +88,16 @@ def _name(path: Path) -> str:
 
 
 def _measured(
-    phantom: "Phantom", count: int, tau: float, seed: int, points: int, n: int
+    phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int
 ) -> "tuple[Measurement, str]":
     from eitlens.domain import Square
     from eitlens.forward import currents
     from eitlens.imaging import phantoms
+    from eitlens.imaging.naming import naming
 
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
     square = Square(max(n, _FINE) if points else n)
     g = currents.cosine(square, count)
-    clean, solver = phantoms.simulate(phantom, square, g)
+    with naming(where):
+        clean, solver = phantoms.simulate(phantom, square, g)
     return phantoms.measured(square, g, clean, phantom.outside, tau, seed, points), solver

@@ -67,26 +67,29 @@ def read(file: Path) -> list[Point]:
     return read_json(file, lambda rows: [Point.from_dict(row) for row in rows], "delete it, and sweep again")
 
 
-def earlier(file: Path, kinds: list[str], samples: int, tau: float, digest: str) -> list[Point]:
+def earlier(
+    file: Path, kinds: list[str], samples: int, tau: float, digest: str, named: bool = False
+) -> list[Point]:
     """The points of a file that stay, those of other kinds than are to be measured.
 
     They must be of the same number of samples, noise level and weights: the points of a file are shown as one
-    measurement.
+    measurement. In a file that was `named`, points of other weights are not replaced either.
     """
-    kept = [point for point in read(file) if point.kind not in kinds] if file.exists() else []
-    for point in kept:
-        if point.score.samples != samples:
-            other = f"{point.score.samples} samples a point, not {samples}"
-        elif point.tau not in (None, tau):
-            other = f"a noise level of {point.tau:g}, not {tau:g}"
-        elif point.digest not in (None, digest):
+    kept = []
+    for point in read(file) if file.exists() else []:
+        stays, other = point.kind not in kinds, ""
+        if (stays or named) and point.digest not in (None, digest):
             other = "other weights"
-        else:
-            continue
-        raise InputError(
-            f"{file}: holds the sweep {point.kind} of {other}: sweep it again, too, or say where this one goes, as "
-            "--out mine.json"
-        )
+        elif stays and point.score.samples != samples:
+            other = f"{point.score.samples} samples a point, not {samples}"
+        elif stays and point.tau not in (None, tau):
+            other = f"a noise level of {point.tau:g}, not {tau:g}"
+        if other:
+            raise InputError(
+                f"{file}: holds the sweep {point.kind} of {other}: sweep it again, too, or give this one another "
+                "file with --out"
+            )
+        kept += [point] if stays else []
     return kept
 
 
@@ -162,7 +165,8 @@ def sweep(
                 progress(kind, case.value)
             level = tau if case.tau is None else case.tau
             found = _score(trained, case, samples, level)
-            points.append(Point(kind, case.value, found, tau, digest))
+            noisy = case.tau is not None or case.corrupt is not None
+            points.append(Point(kind, case.value, found, None if noisy else tau, digest))
     return points
 
 

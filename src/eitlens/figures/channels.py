@@ -5,7 +5,7 @@ from pathlib import Path
 from eitlens import phantom as phantoms
 from eitlens.feature import harmonic_extension
 from eitlens.figures.studio import Studio
-from eitlens.figures.style import outline, picture, show_field
+from eitlens.figures.style import SIGNS, outline, picture, show_field
 
 
 def draw(studio: Studio, path: Path) -> str:
@@ -19,4 +19,4 @@ def draw(studio: Studio, path: Path) -> str:
             outline(panel, level, "black")
         show_field(axes[0, 3], (level < 0).double(), "inclusion D", bar=False)
     sizes = ", ".join(f"{float(field.abs().max()):.3f}" for field in fields)
-    return f"largest |φ_l|: {sizes}"
+    return f"largest |φ_l|: {sizes}; {SIGNS}"

@@ -9,7 +9,7 @@ from eitlens.figures.studio import Studio
 from eitlens.figures.style import outline, picture, show_field
 
 CASES = ((1, 0.0), (3, 0.0), (3, 0.2))
-EXPONENTS = ((1.5, 0.0, 60), (1.0, 1.0, 16))
+EXPONENTS = {"the paper's exponents": (1.5, 0.0, 60), "equal exponents": (1.0, 1.0, 16)}
 
 
 def draw(studio: Studio, path: Path) -> str:
@@ -17,11 +17,11 @@ def draw(studio: Studio, path: Path) -> str:
     square = studio.square
     level = phantoms.level_set(square, studio.phantom)
     with picture(path, len(EXPONENTS), len(CASES), 2.5) as axes:
-        for row, (s, gamma, modes) in zip(axes, EXPONENTS, strict=True):
+        for row, (name, (s, gamma, modes)) in zip(axes, EXPONENTS.items(), strict=True):
+            row[0].set_ylabel(f"{name}\ns = {s:g}, γ = {gamma:g}, {modes} frequencies")
             for panel, (currents, tau) in zip(row, CASES, strict=True):
                 index = direct_sampling(square, studio.data(tau)[0, :currents], s, gamma, modes)
                 auc = area_under_curve(index, level < 0)
-                title = f"s = {s:g}, γ = {gamma:g}, L = {currents}, τ = {tau:g}: AUC {auc:.2f}"
-                show_field(panel, index, title)
+                show_field(panel, index, f"L = {currents}, τ = {tau:g}: AUC {auc:.2f}")
                 outline(panel, level)
     return ""

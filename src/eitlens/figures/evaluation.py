@@ -18,7 +18,7 @@ TITLES = {
     "noise": "noise τ",
     "white-noise": "white noise: signal-to-noise ratio, dB",
 }
-LINES = (("soft_dice", "Dice", "0.0"), ("relative_l2", "relative L² error", "0.55"))
+LINES = (("soft_dice", "Dice score", "0.0"), ("relative_l2", "relative L² error of σ", "0.55"))
 _SHADES = ("0.0", "0.25", "0.45", "0.6", "0.75")
 
 
@@ -49,6 +49,8 @@ def sweep_figure(points: Sequence[Point], path: Path, name: str) -> None:
             _panel(panel, kind, [point for point in points if point.kind == kind])
         for panel in axes.flat[len(kinds) :]:
             panel.set_axis_off()
+        for panel in axes[:, 0]:
+            panel.set_ylabel("score or error")
         axes[0, 0].legend(loc="center right")
         samples, space = points[0].score.samples, " " if columns > 1 else "\n"
         axes[0, 0].figure.suptitle(

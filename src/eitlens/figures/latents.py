@@ -14,6 +14,8 @@ from eitlens.figures.style import SEQUENTIAL, picture, say_missing
 SHOWN = 0.98
 """The scale of a channel ends at this quantile: a few pixels at the edge are far larger than all others."""
 
+_CAPTION = "latents of the first test sample, τ = 0; four channels a level, each on its own scale"
+
 
 def draw(preset: str, studio: Studio, path: Path) -> str:
     """One row a level: the first, the coarsest, and the next after it."""
@@ -21,7 +23,9 @@ def draw(preset: str, studio: Studio, path: Path) -> str:
     title = published()[preset].title
     levels = {} if found is None else found.latents
     with picture(path, max(1, len(levels)), 4, 1.9) as axes:
-        if not levels:
+        if levels:
+            axes[0, 0].figure.suptitle(f"{title}: {_CAPTION}", fontsize=10)
+        else:
             trained = Cell(preset, 0.0) in studio.cells
             say_missing(axes[0, 0], title, "no latents kept" if trained else "not trained yet")
         for row, (name, level) in zip(axes, levels.items(), strict=False):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from eitlens.feature import harmonic_extension
 from eitlens.figures.studio import Studio
-from eitlens.figures.style import picture, show_field
+from eitlens.figures.style import SIGNS, picture, show_field
 
 TAU = 0.2
 PAPER = 0.0203
@@ -18,4 +18,4 @@ def draw(studio: Studio, path: Path) -> str:
         show_field(axes[0, 0], clean, "φ₁, clean", diverging=True)
         show_field(axes[0, 1], noisy, f"φ₁, τ = {TAU:g}", diverging=True)
         show_field(axes[0, 2], noisy - clean, f"difference, {change:.2%} of φ₁", diverging=True)
-    return f"noise of {TAU:.0%} changes φ₁ by {change:.4f} (the paper's sample: {PAPER})"
+    return f"noise of {TAU:.0%} changes φ₁ by {change:.4f} (the paper's sample: {PAPER}); {SIGNS}"

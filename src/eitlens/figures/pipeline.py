@@ -11,7 +11,7 @@ from eitlens.classical import direct_sampling
 from eitlens.evaluate.tables.cells import Cell
 from eitlens.feature import harmonic_extension
 from eitlens.figures.studio import Studio
-from eitlens.figures.style import outline, picture, show_field
+from eitlens.figures.style import SIGNS, outline, picture, show_field
 
 TAU = 0.05
 WIDTH = 11.0  # inches: as little air between the panels as the arrows need
@@ -35,7 +35,7 @@ def draw(studio: Studio, path: Path) -> str:
             panel.set(xticks=[], yticks=[])
         _arrow(row[0], row[1], "harmonic\nextension")
         _arrow(row[3], row[4], name)
-    return f"the image is by {name}"
+    return f"the image is by {name}; {SIGNS}"
 
 
 def _image(studio: Studio) -> tuple[str, Tensor]:

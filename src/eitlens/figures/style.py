@@ -18,6 +18,8 @@ from eitlens.errors import InputError
 from eitlens.files import make_folder, write_atomically
 
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
+SIGNS = "contours: solid above zero, dashed below"
+"""What to say beside diverging maps: red and blue are alike in grey."""
 SUFFIXES = ("", ".png", ".pdf", ".svg")
 _RC: Any = {
     "font.size": 9,
@@ -80,6 +82,12 @@ def show_field(
     axes.set_yticks([-1, 0, 1])
     if bar:
         axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+
+
+def shared_bar(panels: np.ndarray, label: str) -> None:
+    """One colour bar at the right of all panels: one scale is drawn once. The first of them has the colours."""
+    first = panels.flat[0]
+    first.figure.colorbar(first.images[0], ax=panels, aspect=40, pad=0.01, label=label)
 
 
 def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white") -> None:

@@ -18,13 +18,14 @@ _HOME = data_preset("paper-disjoint")
 
 
 def draw(studio: Studio, path: Path) -> str:
-    """One figure for the first network that there is something to say about."""
-    for name in studio.readers:
+    """One figure for the first network that there is something to say about, with all the currents it reads."""
+    for name, reader in studio.readers.items():
         file = studio.weights / name / "sweep.json"
         points = read(file) if file.exists() else _computed(studio, name)
         if points:
-            sweep_figure(points, path, name)
-            return f"{name}, {points[0].score.samples} samples a point"
+            title = f"{name}, L = {reader.currents.count}"
+            sweep_figure(points, path, title)
+            return f"{title}, {points[0].score.samples} samples a point"
     with picture(path, 1, 1) as axes:
         say_missing(axes[0, 0], "sweeps", "no trained network here")
     return "needs a network of the package"

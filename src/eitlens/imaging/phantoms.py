@@ -60,7 +60,7 @@ def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data
 
     Where the grid is too coarse for a shape (`resolution`), a finer one is solved on and read at the nodes of the
     given one; a shape too thin for the finest is an error. The currents are interpolated then, by splines of fourth
-    order in the size of the cells: up to cos 3θ the data are off by 2e-5 for it on 16 cells a side.
+    order in the size of the cells: the data are off by 4e-5 for it at cos 3θ and by 0.2 % at cos 8θ on 16 cells a side.
     """
     g = check_currents(square, currents)
     check_inside(square, as_batch(phantom))

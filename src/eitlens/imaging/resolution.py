@@ -35,7 +35,7 @@ def for_grid(phantom: Phantom, square: Square, finest: int = FINEST) -> Square:
     """The grid that is fine enough for the grid solver; an error that names the shape for which none is."""
     thinnest = min(map(thickness, phantom.shapes), default=math.inf)
     fine = finer(square, min(thinnest / CELLS_ACROSS, 2 / COARSEST), finest)
-    _check_thick(phantom, fine)
+    _check_thick(phantom, fine, finest)
     return fine
 
 
@@ -61,7 +61,7 @@ def _clearance(phantom: Phantom, square: Square) -> float:
     return min((float(room(square, group).min()) for group in as_batch(phantom).groups), default=math.inf)
 
 
-def _check_thick(phantom: Phantom, square: Square) -> None:
+def _check_thick(phantom: Phantom, square: Square, finest: int) -> None:
     """Refuse a shape that the grid solver would hardly see."""
     least = CELLS_ACROSS * square.h
     for k, shape in enumerate(phantom.shapes):
@@ -69,5 +69,5 @@ def _check_thick(phantom: Phantom, square: Square) -> None:
             raise InputError(
                 f"shape {k} ({type(shape).__name__}) is {thickness(shape):.2g} thick (2 area / perimeter), less than "
                 f"{CELLS_ACROSS} cells of the finest grid for it, of {square.n} cells a side: make it at least "
-                f"{least:.2g} thick"
+                f"{least:.2g} thick" + ("" if square.n >= finest else f", or take an n that divides {finest}")
             )

@@ -120,6 +120,10 @@ class AFNO(Network):
 
 PRESETS = {
     "afno": Preset(
-        "AFNO", AFNO, AFNOConfig(), 10_876_993, Published(6, 48, 14, "FFT", gflops=198.4, speed=151.0)
+        "AFNO",
+        AFNO,
+        AFNOConfig(),
+        10_876_993,
+        Published(6, 48, 14, "FFT", gflops=198.4, speed=151.0, parameters="10.88m"),
     ),
 }

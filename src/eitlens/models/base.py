@@ -61,7 +61,7 @@ class Network(nn.Module, ABC):
 
 @dataclass(frozen=True)
 class Published:
-    """A row of the paper's cost table: GFLOPs by its profiler for a batch of 8, speed in images a second."""
+    """A row of the paper's cost table: GFLOPs by its profiler for a batch of 8, images a second, parameters."""
 
     layers: int
     width: int
@@ -69,6 +69,7 @@ class Published:
     norm: str
     gflops: float | None = None
     speed: float | None = None
+    parameters: str | None = None
 
 
 class Builder(Protocol):

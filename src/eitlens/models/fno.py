@@ -114,7 +114,11 @@ class FNO(Network):
 
 PRESETS = {
     "fno": Preset(
-        "FNO", FNO, FNOConfig(), 10_862_017, Published(6, 48, 14, "FFT", gflops=196.5, speed=235.4)
+        "FNO",
+        FNO,
+        FNOConfig(),
+        10_862_017,
+        Published(6, 48, 14, "FFT", gflops=196.5, speed=235.4, parameters="10.86m"),
     ),
     "fno-big": Preset(
         "FNO big",

@@ -112,6 +112,6 @@ PRESETS = {
         Hybrid,
         HybridConfig(),
         10_125_860,
-        Published(7, 32, None, "batch", gflops=427.5, speed=114.0),
+        Published(7, 32, None, "batch", gflops=427.5, speed=114.0, parameters="10.13m"),
     ),
 }

@@ -181,6 +181,10 @@ class MWO(Network):
 
 PRESETS = {
     "mwo": Preset(
-        "MWO", MWO, MWOConfig(), 9_808_001, Published(4, 64, 12, "Legendre", gflops=1059, speed=59.6)
+        "MWO",
+        MWO,
+        MWOConfig(),
+        9_808_001,
+        Published(4, 64, 12, "Legendre", gflops=1059, speed=59.6, parameters="9.81m"),
     ),
 }

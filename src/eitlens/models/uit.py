@@ -121,7 +121,11 @@ class UIT(Network):
 
 PRESETS = {
     "uit": Preset(
-        "UIT", UIT, UITConfig(), 11_425_025, Published(7, 64, None, "layer", gflops=658.3, speed=104.8)
+        "UIT",
+        UIT,
+        UITConfig(),
+        11_425_025,
+        Published(7, 64, None, "layer", gflops=658.3, speed=104.8, parameters="11.43m"),
     ),
     "uit-l3": Preset(
         "UIT, 3 currents", UIT, UITConfig(currents=3), 11_428_481, Published(7, 64, None, "layer")
@@ -139,6 +143,6 @@ PRESETS = {
         UIT,
         UITConfig(evaluation="softmax", gated=True, sinusoidal=True),
         11_419_457,
-        Published(7, 64, None, "layer", gflops=658.9, speed=103.3),
+        Published(7, 64, None, "layer", gflops=658.9, speed=103.3, parameters="11.42m"),
     ),
 }

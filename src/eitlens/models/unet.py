@@ -108,14 +108,18 @@ class UNet(Network):
 
 PRESETS = {
     "unet": Preset(
-        "U-Net", UNet, UNetConfig(), 7_700_161, Published(7, 64, None, "batch", gflops=140.6, speed=298.6)
+        "U-Net",
+        UNet,
+        UNetConfig(),
+        7_700_161,
+        Published(7, 64, None, "batch", gflops=140.6, speed=298.6, parameters="7.70m"),
     ),
     "unet-big": Preset(
         "U-Net big",
         UNet,
         UNetConfig(levels=5),
         31_037_633,
-        Published(9, 64, None, "batch", gflops=184.1, speed=273.4),
+        Published(9, 64, None, "batch", gflops=184.1, speed=273.4, parameters="31.04m"),
     ),
     "unet-attention": Preset(
         "U-Net + coarse attention",

@@ -130,6 +130,8 @@ def check_grid(network: Network, n: int) -> None:
 
 def check_batch(config: TrainConfig, supply: Supply) -> None:
     """A batch is of no more samples than there are, or are to be seen; told before any is read or simulated."""
+    if supply.training == 0:
+        raise InputError(f"{config.data.folder}: its train split is empty: use another data set")
     most = min((count for count in (supply.training, config.samples) if count), default=config.batch)
     if config.batch > most:
         raise InputError(f"batch of {config.batch} from {most} training samples: choose a smaller batch")

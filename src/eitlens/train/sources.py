@@ -1,5 +1,6 @@
 """Where the samples of each step come from: a data set in memory, or a stream."""
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -181,12 +182,21 @@ class Supply:
         return simulate(self._recipe, start, stop if most is None else min(stop, start + most), device)
 
     @property
-    def training(self) -> int:
-        """Training samples there are; 0 for new ones for ever."""
+    def training(self) -> int | None:
+        """Training samples there are; None for new ones for ever."""
         if self.dataset is None:
-            return self.config.bank
+            return self.config.bank or None
         start, stop = self.dataset.manifest.splits["train"]
         return min(stop - start, self.config.train or stop - start)
+
+    @property
+    def digest(self) -> str:
+        """A name for exactly these data: of their recipe, or of the files of an imported set."""
+        if self.recipe is not None:
+            return self.recipe.digest
+        assert self.dataset is not None
+        sums = "".join(shard.sha256 for shard in self.dataset.manifest.shards)
+        return hashlib.sha256(sums.encode()).hexdigest()
 
     @property
     def name(self) -> str:

@@ -159,7 +159,7 @@ def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
     device = pick_device(plan.device)
     trained = Trained.load(run.path, "best", device)
     samples = Dataset.open(plan.data_folder).split("test", device)
-    _score(trained, samples, cell, run.path, plan.data.name)
+    _score(trained, samples, cell, run.path, plan.data)
     make_examples(trained, samples, cell.tau).write(run.path / "examples.npz")
     _bring_home(run.path, cell.folder(plan.table), plan.data_folder.relative_to(plan.runs))
     if plan.keep is not None:
@@ -173,11 +173,12 @@ def _forget(run: RunFolder) -> None:
         shutil.rmtree(run.path, ignore_errors=True)
 
 
-def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: str) -> None:
+def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: DataConfig) -> None:
     """evaluation.json: at the level of the training and at the paper's."""
     levels, count = dict.fromkeys((cell.tau, *LEVELS)), trained.currents.count
-    rows = [evaluation.row(score(trained, samples, tau), data, count, tau) for tau in levels]
-    evaluation.write(run / "evaluation.json", str(cell), rows, digest=trained.digest)
+    subject = {"weights": trained.digest, "data": data.digest}
+    rows = [evaluation.row(score(trained, samples, tau), data.name, count, tau, subject) for tau in levels]
+    evaluation.write(run / "evaluation.json", str(cell), rows)
 
 
 def _bring_home(run: Path, target: Path, data: Path) -> None:

@@ -13,7 +13,7 @@ _REASONS = 3
 
 Coordinate = Annotated[float, Field(ge=-1, le=1)]
 Point = tuple[Coordinate, Coordinate]
-Length = Annotated[float, Field(ge=0.01, le=1)]
+Length = Annotated[float, Field(ge=0.015, le=1)]
 Conductivity = Annotated[float, Field(ge=CONDUCTIVITIES[0], le=CONDUCTIVITIES[1])]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=MOST_MODELS)]

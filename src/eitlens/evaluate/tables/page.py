@@ -17,9 +17,10 @@ Written by `eitlens benchmark table1` and `eitlens benchmark table2` from the fi
 these numbers mean, what reproduced and what did not: [findings.md](findings.md).
 
 Each cell of Table 1 is one network trained at one noise level by the paper's recipe (8,640 training samples of
-`eitlens generate --preset paper`, 50 epochs, the best of 50 validations kept) and scored on the 2,000 test samples.
-{state} Names in bold are networks that come with the package: trained by another
-recipe, and one network for all noise levels. Metrics are defined in [training.md](training.md).
+`eitlens generate --preset paper`, 50 epochs, the best of 50 validations kept; in batches of 32 and bfloat16, where the
+published code has 10 and float32) and scored on the 2,000 test samples. {state} Names in bold are networks that come
+with the package: trained by another recipe, and one network for all noise levels. Metrics are defined in
+[training.md](training.md).
 """
 _NOTES = {
     "paper_l2": """The published code halves this error, and so does our metric of that name; the printed columns for
@@ -31,10 +32,14 @@ _APART = """The networks of the package on the 2,000 test samples of `paper-disj
 solver (boundary integrals, nine digits) than those they were trained on."""
 _ORDERINGS = """By the Dice score, over pairs of networks: `holds` or `reversed` where the 95 % intervals of the means
 do not overlap. The intervals know of the test set only, not of another seed."""
-_COSTS = """GFLOP: 10⁹ operations of the forward pass of one image, a multiplication with an addition counted as two,
-Fourier transforms apart. The paper's column is its profiler's for a batch of 8, which counts convolutions forward,
-matrix products forward and backward, and no transposed convolutions: the two are not comparable. Its speeds are of a
-batch of 8."""
+_COSTS = """Layers, width, modes and norm are the paper's words, as far as it has them: `layer` is the norm of
+attention (all convolutions have batch norms), and the Hybrid UT has five levels down and four up. The paper's
+parameters are those of its own table of costs, or of its Table 1 where that has no such row. GFLOP: 10⁹ operations
+of the forward pass of one image, a multiplication with an addition counted as two; those of cosine and sine
+transforms, which are products with tables here, not FFTs, stand apart. The paper's column is its profiler's for a
+batch of 8, which counts convolutions forward, matrix products forward and backward, and no transposed
+convolutions: the two are not comparable. The batch of its speeds is not stated. With a batch of 8 arithmetic does
+not decide on an H200: `uit-small` has a quarter of UIT's and is no faster."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def table2(found: list[dict[str, Any]], recorded: Path) -> str:
     machines = [one for one in map(_measured, found) if one.speeds] + _recorded(recorded)
     rows = {row["preset"]: row for one in reversed(found) for row in one["rows"]}
     heads = ["network", "layers", "width", "modes", "norm", "parameters", "paper"]
-    heads += ["GFLOP", "FFT GFLOP", "GFLOP, paper (8 images)"]
+    heads += ["GFLOP", "transforms, GFLOP", "GFLOP, paper (8 images)"]
     heads += [f"images/s, {one.machine}, {one.how}" for one in machines] + ["images/s, paper"]
     return table(heads, [_row(name, rows.get(name, {}), machines) for name in names()])
 
@@ -56,7 +56,7 @@ def _row(name: str, row: dict[str, Any], machines: list[Measured]) -> list[str]:
         _or_none(paper.modes, "d"),
         paper.norm,
         f"{chosen.parameters:,}",
-        NONE if printed is None else printed.parameters,
+        paper.parameters or (NONE if printed is None else printed.parameters),
         _or_none(row.get("gflops"), ".2f"),
         _or_none(row.get("transform_gflops") or None, ".2f"),
         _or_none(paper.gflops, "g"),
