@@ -71,7 +71,7 @@ def test_table_2_is_measured_kept_and_written(root):
     assert kept["rows"][0]["parameters"] == 10_862_017
     page = (root / "docs/results.md").read_text()
     assert "images/s, a test, float32, batch 1" in page
-    assert "| fno | 6 | 48 | 14 | FFT | 10,862,017 | 10.4m |" in page
+    assert "| fno | 6 | 48 | 14 | FFT | 10,862,017 | 10.86m |" in page
 
 
 @pytest.mark.parametrize(
