@@ -1,6 +1,6 @@
 """An image from few electrodes: how many are needed, and what it costs that they have a width.
 
-    python validation/electrodes.py [NAME or FOLDER] [--phantoms 24] [--out FILE]
+    python validation/electrodes.py [NAME or FOLDER] [--phantoms 24] [--device cpu] [--out FILE]
 
 Test phantoms of the paper's kind, E even electrodes between the corners of the square, voltages at their centres.
 
@@ -13,20 +13,16 @@ Test phantoms of the paper's kind, E even electrodes between the corners of the 
 docs/measurements.md quotes what `--out results/electrodes.json` keeps.
 """
 
-import argparse
-import json
-from pathlib import Path
-
 import torch
-from study import OUT, expect
+from study import expect, subject
 from torch import Tensor
 
-from eitlens.data import preset
 from eitlens.domain import Square
 from eitlens.evaluate.metrics import hard_dice
+from eitlens.files import write_json
 from eitlens.forward import GridSolver, add_noise
 from eitlens.forward.currents import project
-from eitlens.imaging import Imager, Measurement, boundary, shipped
+from eitlens.imaging import Imager, Measurement, boundary
 from eitlens.phantom import indicator
 
 LEVELS, POINTS, WIDE = (0.0, 0.05), (16, 32, 64, 128, 800), (16, 32, 64)
@@ -68,18 +64,7 @@ def dice(imager: Imager, data: Tensor, truth: Tensor, count: int, tau: float) ->
 
 def main() -> None:
     """Run the study."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?")
-    parser.add_argument("--phantoms", type=int, default=24)
-    parser.add_argument("--out", type=Path, default=OUT / "electrodes.json")
-    given = parser.parse_args()
-    print("Electrodes: how many, and how wide")
-    if given.model is None and not shipped():
-        print("  no trained network is installed: give the folder of a run")
-        return
-    imager, recipe = Imager.load(given.model), preset("paper")
-    start = recipe.ranges["test"][0]
-    batch = recipe.sampler.build().batch(start, start + given.phantoms)
+    imager, _, batch, out = subject("Electrodes: how many, and how wide", "electrodes.json", 24)
     square = Square(imager.reader.n)
     solver, smooth = GridSolver(square), imager.reader.currents.build(square)
     truth = indicator(square, batch)
@@ -94,9 +79,7 @@ def main() -> None:
         for name, found in (("points", points), ("wide", wide)):
             told = ", ".join(f"{count}: {value:.3f}" for count, value in found[f"{tau:g}"].items())
             print(f"  τ = {tau:g}, {name}: Dice {told}", flush=True)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    record = {"model": imager.name, "phantoms": given.phantoms, "points": points, "wide": wide}
-    given.out.write_text(json.dumps(record, indent=2) + "\n")
+    write_json(out, {"model": imager.name, "phantoms": len(batch), "points": points, "wide": wide})
     for level, dices in wide.items():
         for count in ("32", "64"):
             change = dices[count] - points[level][count]

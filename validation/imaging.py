@@ -1,6 +1,6 @@
 """From a measurement to an image, with a trained network: calibration, warnings, fine-tuning.
 
-    python validation/imaging.py [NAME or FOLDER] [--phantoms 32] [--out FILE]
+    python validation/imaging.py [NAME or FOLDER] [--phantoms 32] [--device cpu] [--out FILE]
 
 Test phantoms of the paper's kind (overlaps allowed), as many currents as the network reads. Without a name the
 default network that comes with the package; without any the study says so and ends. docs/measurements.md quotes what
@@ -11,21 +11,18 @@ default network that comes with the package; without any the study says so and e
 3. Fine-tuning: neither the mean misfit nor the mean Dice gets worse, at τ = 0, 0.05, 0.2.
 """
 
-import argparse
-import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import torch
-from study import OUT, expect
+from study import OUT, expect, subject
 from torch import Tensor
 
-from eitlens.data import preset
 from eitlens.domain import Square
 from eitlens.evaluate.metrics import cross_entropy, hard_dice
 from eitlens.figures.calibration import calibration_figure
+from eitlens.files import write_json
 from eitlens.forward import GridSolver, add_noise
-from eitlens.imaging import Imager, Measurement, fitting, shipped
+from eitlens.imaging import Imager, Measurement, fitting
 from eitlens.phantom import PhantomBatch, indicator
 
 LEVELS, CONTRASTS = (0.0, 0.05, 0.2), (2.0, 5.0, 10.0, 50.0)
@@ -94,23 +91,11 @@ def measured(imager: Imager, batch: PhantomBatch) -> Tensor:
 
 def main() -> None:
     """Run the study."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", nargs="?")
-    parser.add_argument("--phantoms", type=int, default=32)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--out", type=Path, default=OUT / "imaging.json")
-    given = parser.parse_args()
-    print("Imaging: calibration, warnings, fine-tuning")
-    if given.model is None and not shipped():
-        print("  no trained network is installed: give the folder of a run")
-        return
-    imager, recipe = Imager.load(given.model, given.device), preset("paper")
-    start = recipe.ranges["test"][0]
-    batch = recipe.sampler.build().batch(start, start + given.phantoms)
+    imager, recipe, batch, out = subject("Imaging: calibration, warnings, fine-tuning", "imaging.json", 32)
     data, truth = measured(imager, batch), indicator(Square(imager.reader.n), batch)
 
     effects = fitting.measure(
-        imager.reader, imager.calibration, fitting.test(imager.reader, recipe, given.phantoms), LEVELS
+        imager.reader, imager.calibration, fitting.test(imager.reader, recipe, len(batch)), LEVELS
     )
     calibration_figure(effects, OUT / "imaging_calibration.png")
     reliability = {f"{e.tau:g}": (e.before.error(), e.after.error()) for e in effects}
@@ -127,18 +112,17 @@ def main() -> None:
         print(
             f"  τ = {one.tau:g}: Dice {one.dice[0]:.3f} to {one.dice[1]:.3f}, cross entropy {one.entropy[0]:.4f} to "
             f"{one.entropy[1]:.4f}, misfit {one.misfit[0]:.4f} to {one.misfit[1]:.4f}, {one.refined} of "
-            f"{given.phantoms} refined, {one.worse} lost more than 0.01, {one.seconds:.1f} s each",
+            f"{len(batch)} refined, {one.worse} lost more than 0.01, {one.seconds:.1f} s each",
             flush=True,
         )
-    given.out.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "model": imager.name,
-        "phantoms": given.phantoms,
+        "phantoms": len(batch),
         "reliability": reliability,
         "warnings": warnings,
     }
     record |= {"refine": {f"{one.tau:g}": asdict(one) for one in tuning}}
-    given.out.write_text(json.dumps(record, indent=2) + "\n")
+    write_json(out, record)
     for one in tuning:
         expect(one.misfit[1] <= one.misfit[0], f"τ = {one.tau:g}: fine-tuning does not raise the misfit")
         expect(one.dice[1] >= one.dice[0], f"τ = {one.tau:g}: fine-tuning does not lower the Dice score")

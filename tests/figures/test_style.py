@@ -42,3 +42,10 @@ def test_a_full_disk_leaves_the_picture_that_was_there(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"old\.png.*No space"), picture(path, 1, 1):
         pass
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
+
+
+def test_curves_in_grey_are_smaller(tmp_path):
+    for grey in (False, True):
+        with picture(tmp_path / f"{grey}.png", 1, 2, grey=grey) as axes:
+            axes[0, 0].plot([0, 1], [0, 1], color="0.4")
+    assert (tmp_path / "True.png").stat().st_size < (tmp_path / "False.png").stat().st_size / 2

@@ -161,7 +161,7 @@ def _check_shard(config: DataConfig) -> None:
     samples, most = min(config.shard, config.count), _LARGEST // each
     if samples > most:
         raise InputError(
-            f"shard: a file of {samples:,} samples would take {samples * each / 1e9:,.0f} GB, and as much memory: "
+            f"shard: a file of {samples:,} samples would take {samples * each / 1e9:,.0f} GB, and more in memory: "
             f"set it to at most {most:,}"
         )
 

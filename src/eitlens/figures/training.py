@@ -11,7 +11,7 @@ RIGHT = (("soft_dice", "Dice", "0.0"), ("paper_l2", "relative L2, paper's scale"
 
 def learning_curve(rows: Sequence[Mapping[str, str]], path: Path) -> None:
     """Loss and cross entropy, Dice score and error, learning rate, against the number of samples seen."""
-    with picture(path, 1, 3) as axes:
+    with picture(path, 1, 3, grey=True) as axes:
         for panel, lines in ((axes[0, 0], LEFT), (axes[0, 1], RIGHT)):
             for column, label, shade in lines:
                 x, y = log_column(rows, column)
