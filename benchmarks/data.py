@@ -25,9 +25,12 @@ from unittest.mock import patch
 
 import torch
 
-from eitlens.data import DataConfig, Features, Noise, Pipeline, SolverConfig, generate, pick_device, preset
-from eitlens.data.simulate import Simulator
+from eitlens.dataset import DataConfig, SolverConfig, generate, preset
+from eitlens.dataset.simulate import Simulator
+from eitlens.device import pick_device
 from eitlens.domain import Square, cosine, square_extension
+from eitlens.feature import Features
+from eitlens.feed import Noise, Pipeline
 from eitlens.forward import BoundaryIntegralSolver
 from eitlens.phantom import indicator
 

@@ -18,13 +18,14 @@ from typing import Any
 
 import torch
 
-from eitlens.data import Samples, pick_device
-from eitlens.data import preset as data_preset
-from eitlens.data.config import Split
+from eitlens.dataset import Samples
+from eitlens.dataset import preset as data_preset
+from eitlens.dataset.config import Split
+from eitlens.device import pick_device
 from eitlens.evaluate import evaluation
 from eitlens.evaluate.score import score
 from eitlens.evaluate.simulated import simulate
-from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
 from eitlens.train.sources import Supply

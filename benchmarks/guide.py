@@ -16,19 +16,20 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from eitlens.classical.posterior.likelihood import FLOOR, Likelihood
-from eitlens.classical.posterior.ordered import from_numbers, in_order
-from eitlens.classical.posterior.target import Target
-from eitlens.data import Noise, pick_device
-from eitlens.data.presets import preset
-from eitlens.data.simulate import Simulator
+from eitlens.dataset.presets import preset
+from eitlens.dataset.simulate import Simulator
+from eitlens.device import pick_device
 from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
+from eitlens.feed import Noise
 from eitlens.forward.currents import project
-from eitlens.models import guide as guides
-from eitlens.models.guide import GuideConfig
 from eitlens.phantom import EllipseSampler
-from eitlens.train.guide import Bank, Recipe, train_guide
+from eitlens.posterior.guide import network as guides
+from eitlens.posterior.guide.network import GuideConfig
+from eitlens.posterior.guide.training import Bank, Recipe, train_guide
+from eitlens.posterior.model.likelihood import FLOOR, Likelihood
+from eitlens.posterior.model.ordered import from_numbers, in_order
+from eitlens.posterior.model.target import Target
 
 PRIOR = EllipseSampler(seed=0, disjoint=True)
 DATA = preset("paper-disjoint")

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from eitlens.data import Example, Noise
-from eitlens.data import preset as data_preset
+from eitlens.dataset import preset as data_preset
+from eitlens.feed import Example, Noise
 from eitlens.train import NetworkConfig, SourceConfig, TrainConfig, preset
 from eitlens.train.fabric import create_fabric, float32_products
 from eitlens.train.folder import RunFolder

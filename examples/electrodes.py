@@ -13,7 +13,8 @@ from first_image import BODY
 
 import eitlens as eit
 from eitlens.figures.reconstruction import reconstruction_figure
-from eitlens.imaging import files, phantoms
+from eitlens.measure import files
+from eitlens.measure.simulated import measured
 
 BROKEN = (10, 37)
 
@@ -23,7 +24,7 @@ def measure(path: Path) -> None:
     square = eit.Square(200)
     g = eit.currents.cosine(square, 3)
     clean = eit.BoundaryIntegralSolver(square).difference(BODY, g)
-    made = phantoms.measured(square, g, clean, BODY.outside, tau=0.01, seed=3, points=64)
+    made = measured(square, g, clean, BODY.outside, tau=0.01, seed=3, points=64)
     kinds = {"current": made.currents, "voltage": made.voltages, "reference": made.reference}
     heads = [f"{kind}_{k + 1}" for kind in kinds for k in range(3)]
     table = torch.cat([made.points, *(values.T for values in kinds.values())], 1).tolist()

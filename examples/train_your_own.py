@@ -8,10 +8,11 @@ So short a training learns roughly where the inclusion is; for sharp images see 
 from dataclasses import replace
 from pathlib import Path
 
-from eitlens.data import CurrentsConfig, DataConfig, Dataset, SamplerConfig, SolverConfig, generate
+from eitlens.dataset import DataConfig, Dataset, SamplerConfig, SolverConfig, generate
 from eitlens.evaluate.score import score
-from eitlens.evaluate.trained import Trained
 from eitlens.figures.training import learning_curve
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.models.trained import Trained
 from eitlens.train import SourceConfig, preset, train
 from eitlens.train.folder import read_log
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import eitlens as eit
-from eitlens.data import DataConfig, SamplerConfig, SolverConfig, generate
-from eitlens.evaluate.tables.page import Places
-from eitlens.evaluate.tables.quotes import refresh, sources
-from eitlens.imaging import phantoms
+from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig, generate
+from eitlens.paper.page import Places
+from eitlens.paper.quotes import refresh, sources
+from eitlens.phantom import files as phantoms
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]

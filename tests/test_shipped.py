@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from eitlens.data import Noise, preset
+from eitlens import weights
+from eitlens.dataset import preset
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.evaluate.score import SEED
 from eitlens.evaluate.simulated import simulate
-from eitlens.imaging import load, sampling, shipped, store
-from eitlens.models import guide as guides
+from eitlens.feed import Noise
+from eitlens.imaging import by_posterior as sampling
+from eitlens.imaging import load, shipped
+from eitlens.posterior.guide import network as guides
 from eitlens.weights import SHIPPED
 
 MIB = 2**20
@@ -45,7 +48,7 @@ def test_each_folder_is_whole(name: str) -> None:
 
 def test_the_guide_is_for_what_it_is_used() -> None:
     """Four ellipses in the unit square with 200 cells a side, one to three currents."""
-    folder = store.guide()
+    folder = weights.guide()
     assert folder is not None
     assert {"guide.json", "log.jsonl", "judged.json", "card.md"} <= {file.name for file in folder.iterdir()}
     guide = guides.load(folder)

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import eitlens as eit
-from eitlens.classical import posterior
+from eitlens import posterior
+from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
 from eitlens.errors import InputError
-from eitlens.forward import CompleteElectrodeSolver, Electrodes
 from eitlens.forward.noise import add_white_noise
 from eitlens.phantom import Polygon
 

@@ -17,12 +17,13 @@ import torch
 from study import expect, subject
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.domain import Square, boundary
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.files import write_json
 from eitlens.forward import GridSolver, add_noise
 from eitlens.forward.currents import project
-from eitlens.imaging import Imager, Measurement, boundary
+from eitlens.imaging import Imager
+from eitlens.measure import Measurement
 from eitlens.phantom import indicator
 
 LEVELS, POINTS, WIDE = (0.0, 0.05), (16, 32, 64, 128, 800), (16, 32, 64)

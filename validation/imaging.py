@@ -22,7 +22,9 @@ from eitlens.evaluate.metrics import cross_entropy, hard_dice
 from eitlens.figures.calibration import calibration_figure
 from eitlens.files import write_json
 from eitlens.forward import GridSolver, add_noise
-from eitlens.imaging import Imager, Measurement, fitting
+from eitlens.imaging import Imager
+from eitlens.imaging import calibrate as fitting
+from eitlens.measure import Measurement
 from eitlens.phantom import PhantomBatch, indicator
 
 LEVELS, CONTRASTS = (0.0, 0.05, 0.2), (2.0, 5.0, 10.0, 50.0)

@@ -26,13 +26,12 @@ from limit.disk import against_quadrature
 from limit.measurements import CELLS, PHANTOMS, Cell, measured, same
 from limit.scores import of_direct_sampling, of_logits, of_mean
 
-from eitlens import imaging
-from eitlens.classical.posterior import Settings
-from eitlens.classical.posterior.guided import Guide
-from eitlens.classical.posterior.settings import GUIDED, GUIDED_ON_A_GPU
-from eitlens.imaging import store
-from eitlens.models import guide as guides
+from eitlens import imaging, weights
 from eitlens.phantom import EllipseSampler
+from eitlens.posterior import Settings
+from eitlens.posterior.guide import network as guides
+from eitlens.posterior.guide.proposals import Guide
+from eitlens.posterior.sampler.settings import GUIDED, GUIDED_ON_A_GPU
 
 PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
 SETTINGS = ("islands", "levels", "warmup", "least", "most", "slides", "tries", "top", "ladders")
@@ -121,7 +120,7 @@ def claims() -> None:
 
 
 def _guide(options: argparse.Namespace) -> Guide | None:
-    folder = options.guide or store.guide()
+    folder = options.guide or weights.guide()
     return None if folder is None else guides.load(folder, options.device)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eitlens.data import DataConfig, preset
+from eitlens.dataset import DataConfig, preset
 from eitlens.imaging import Imager, shipped
 from eitlens.phantom import PhantomBatch
 

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from eitlens import imaging, models
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.domain import Disk, Domain, Square
+    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
         BoundaryIntegralSolver,
-        CompleteElectrodeSolver,
-        Electrodes,
         Field,
         GridSolver,
         LevelSet,
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
         add_white_noise,
         currents,
     )
-    from eitlens.imaging import Imager, Measurement, Reconstruction, reconstruct
+    from eitlens.imaging import Imager, Reconstruction, reconstruct
+    from eitlens.measure import Measurement
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,

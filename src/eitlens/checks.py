@@ -1,7 +1,8 @@
 """Checks at every entrance of the library: bad input is refused in one line before any work is done."""
 
 import operator
-from typing import SupportsIndex, cast
+from dataclasses import fields
+from typing import Any, SupportsIndex, cast
 
 import torch
 from torch import Tensor
@@ -83,3 +84,36 @@ def _from_array(values: object, name: str) -> Tensor:
         raise InputError(f"{name}: expected real numbers, got {array.dtype}")
     native = array.dtype.newbyteorder("=") if array.dtype.kind == "f" else np.float64
     return torch.from_numpy(np.array(array, dtype=native))
+
+
+def known_keys(values: object, kind: type[Any], what: str) -> dict[str, Any]:
+    """The values as a dictionary whose keys are fields of the dataclass, of the types of their defaults."""
+    names = [f.name for f in fields(kind)]
+    if not isinstance(values, dict):
+        raise InputError(f"{what}: expected an object with the keys {', '.join(names)}, got {values!r}")
+    for key, value in values.items():
+        if key not in names:
+            raise InputError(f"{what}: unknown key {key!r}: it has {', '.join(names)}")
+        _check_type(what, key, value, next(f.default for f in fields(kind) if f.name == key))
+    return dict(values)
+
+
+def choose(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of the choices."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def at_least(name: str, value: float, least: int) -> None:
+    """Refuse a number that is too small."""
+    if not value >= least:
+        raise InputError(f"{name} must be at least {least}, got {value}")
+
+
+def _check_type(what: str, key: str, value: object, default: object) -> None:
+    """Refuse a value of another type than the default; a whole number may stand for a fraction."""
+    kind = type(default)
+    if kind not in (bool, int, float, str) or (kind is float and type(value) is int):
+        return
+    if type(value) is not kind:
+        raise InputError(f"{what}: {key} must be of type {kind.__name__}, got {value!r}")

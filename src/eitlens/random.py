@@ -5,6 +5,7 @@ seed and once with the sample's index, so that samples and draws are independent
 wraps modulo 2⁶⁴ alike everywhere, so uniform numbers are equal to the bit.
 """
 
+import hashlib
 import math
 
 import torch
@@ -56,6 +57,12 @@ def turn(u: Float64[Tensor, "*any"]) -> tuple[Float64[Tensor, "*any"], Float64[T
     cosines = u.new_tensor([1, half, 0, -half, -1, -half, 0, half])
     c, s = cosines[octant.long() % 8], cosines[(octant.long() - 2) % 8]
     return c * cos - s * sin, s * cos + c * sin
+
+
+def mixed(seed: int, use: str, number: int) -> int:
+    """A seed for one use (noise, order, …) and one number (epoch): unrelated to that of any other."""
+    digest = hashlib.blake2b(f"{seed}/{use}/{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _hash(x: Int64[Tensor, "*any"]) -> Int64[Tensor, "*any"]:

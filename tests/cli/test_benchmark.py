@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eitlens.cli.main import app
-from eitlens.evaluate.tables.cells import Cell
+from eitlens.paper.cells import Cell
 
 CELL = Path(__file__).parents[2] / "results/table1/uit/0"
 
@@ -43,7 +43,7 @@ def test_trained_cells_get_their_learning_curve(root, monkeypatch):
         tell(cells[1], "failed", "out of memory")
         return {cells[0]: "finished", cells[1]: "failed"}
 
-    monkeypatch.setattr("eitlens.train.table1.fill", fill)
+    monkeypatch.setattr("eitlens.paper.training.fill", fill)
     words = ("--train", "--minutes", 9, "--root", root, "--runs", root / "runs", "--device", "cpu")
     done = _run("benchmark", "table1", "unet/0.05", "fno/0", *words)
     assert done.exit_code == 1
@@ -56,7 +56,7 @@ def test_trained_cells_get_their_learning_curve(root, monkeypatch):
 def test_no_minutes_are_not_all_the_time_there_is(root, monkeypatch):
     given = []
     monkeypatch.setattr(
-        "eitlens.train.table1.fill", lambda plan, cells, minutes, *_: given.append(minutes) or {}
+        "eitlens.paper.training.fill", lambda plan, cells, minutes, *_: given.append(minutes) or {}
     )
     words = ("benchmark", "table1", "fno/0", "--train", "--root", root, "--device", "cpu")
     for more in (("--minutes", 0), ()):

@@ -41,7 +41,7 @@ def test_what_is_broken_is_named_and_gives_status_1(monkeypatch, tmp_path):
 
 
 def test_no_weights_and_a_folder_that_cannot_be_written_are_findings(monkeypatch, tmp_path):
-    monkeypatch.setattr("eitlens.imaging.store.SHIPPED", tmp_path / "none")
+    monkeypatch.setattr("eitlens.weights.SHIPPED", tmp_path / "none")
     found = cli._outcome("weights", cli._weights)
     assert not found.ok
     assert "no trained network is installed" in found.text

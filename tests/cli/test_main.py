@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from eitlens import __version__
 from eitlens.cli.main import app
-from eitlens.data import presets as data_sets
+from eitlens.dataset import presets as data_sets
 from eitlens.errors import InputError
 from eitlens.train import presets as recipes
 

@@ -10,7 +10,8 @@ import torch
 from typer.testing import CliRunner
 
 from eitlens.cli.main import app
-from eitlens.data import CurrentsConfig, Features
+from eitlens.feature import Features
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.models import create, save
 
 PHANTOM = {"shapes": [{"kind": "ellipse", "center": [0.2, -0.1], "semi_axes": [0.15, 0.3], "angle": 0.4}]}
@@ -132,8 +133,8 @@ def test_outputs_are_tried_before_the_work(phantom, tmp_path, monkeypatch):
     def work(*_):
         pytest.fail("the work was begun")
 
-    monkeypatch.setattr("eitlens.imaging.files.read", work)
-    monkeypatch.setattr("eitlens.imaging.phantoms.simulate", work)
+    monkeypatch.setattr("eitlens.measure.files.read", work)
+    monkeypatch.setattr("eitlens.forward.automatic.simulate", work)
     monkeypatch.setattr("eitlens.web.export.export_network", work)
     bad = phantom / "image.npz"
     for words in (("reconstruct", "data.npz"), ("simulate", "--random", 1), ("export", "uit-small")):
@@ -170,7 +171,7 @@ def test_calibrate_writes_its_file_and_picture(model):
 
 
 def test_where_a_calibration_cannot_be_written_is_told_before_the_work(model, monkeypatch):
-    monkeypatch.setattr("eitlens.imaging.fitting.test", lambda *_: pytest.fail("samples were simulated"))
+    monkeypatch.setattr("eitlens.imaging.calibrate.test", lambda *_: pytest.fail("samples were simulated"))
     for name in ("calibration.png", "calibration.json"):
         (model / name).mkdir()
         done = run("calibrate", model)

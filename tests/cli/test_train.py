@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from eitlens import models
 from eitlens.cli.evaluate import evaluate, sweep
 from eitlens.cli.train import train
-from eitlens.data import DataConfig, generate
+from eitlens.dataset import DataConfig, generate
 from eitlens.errors import InputError
-from eitlens.evaluate.tables.cells import read_shipped
+from eitlens.paper.cells import read_shipped
 
 app = typer.Typer()
 for command in (train, evaluate, sweep):
@@ -90,7 +90,7 @@ def test_from_nothing_to_a_measured_network(recipe, tmp_path, monkeypatch):
 
     # As one of the package's networks, by its name or its folder: what came with it stays as it is.
     assert list(read_shipped(tmp_path, "tiny")) == ["home/1", "run/1"]
-    monkeypatch.setattr("eitlens.imaging.store.SHIPPED", tmp_path)
+    monkeypatch.setattr("eitlens.weights.SHIPPED", tmp_path)
     monkeypatch.chdir(out)
     before = {file: file.read_bytes() for file in home.iterdir()}
     for command in ("evaluate", "sweep"):

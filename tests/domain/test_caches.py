@@ -9,8 +9,7 @@ from torch import Tensor
 from eitlens.classical import direct_sampling
 from eitlens.classical.dsm import probing
 from eitlens.domain import Disk, Square, cosine
-from eitlens.domain.base import CPU
-from eitlens.domain.grid import box
+from eitlens.domain.base import CPU, box
 
 
 def test_what_inference_mode_made_can_be_trained_through() -> None:

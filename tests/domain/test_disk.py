@@ -6,12 +6,11 @@ import pytest
 import torch
 
 import eitlens as eit
-from eitlens.data.config import CurrentsConfig
-from eitlens.data.symmetry import symmetries
 from eitlens.domain import Disk
 from eitlens.errors import InputError
 from eitlens.forward import GridSolver
-from eitlens.forward.currents import project
+from eitlens.forward.currents import CurrentsConfig, project
+from eitlens.forward.symmetry import symmetries
 from eitlens.phantom import indicator
 
 

@@ -6,12 +6,14 @@ import pytest
 import torch
 
 from eitlens import models
-from eitlens.data import CurrentsConfig, DataConfig, Features, SamplerConfig, SolverConfig
+from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig
 from eitlens.errors import InputError
 from eitlens.evaluate import sweep as sweeps
 from eitlens.evaluate.score import score
 from eitlens.evaluate.simulated import simulate
-from eitlens.evaluate.trained import Trained
+from eitlens.feature import Features
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.models.trained import Trained
 
 RECIPE = DataConfig(
     "tiny",

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from eitlens.data.inputs import read_inputs
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import gaussian
 from eitlens.feature.gaussian import Code, GaussianPrior
+from eitlens.feature.storage import read_inputs
 from eitlens.forward import BoundaryIntegralSolver, add_noise
 from eitlens.forward.currents import cosine
 from eitlens.phantom import EllipseSampler

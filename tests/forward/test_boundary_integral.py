@@ -17,7 +17,7 @@ from torch import Tensor
 
 from eitlens.domain import Disk, Square
 from eitlens.forward import BoundaryIntegralSolver, currents
-from eitlens.forward.outlines import needed_nodes
+from eitlens.forward.integral.outlines import needed_nodes
 from eitlens.phantom import Ellipse, EllipseSampler, Phantom, PhantomBatch, circle, stack
 
 SQUARE = Square(32)

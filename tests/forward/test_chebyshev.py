@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from eitlens.classical.posterior.coordinates import Coordinates
-from eitlens.classical.posterior.electrodes import Electrodes
-from eitlens.classical.posterior.linearised import LinearisedSolver, _Factorised
 from eitlens.domain import Square
 from eitlens.forward import currents
-from eitlens.forward.chebyshev import Iterated
+from eitlens.forward.integral.chebyshev import Iterated
+from eitlens.forward.integral.linearised import LinearisedSolver, _Factorised
+from eitlens.forward.integral.sources import Electrodes
 from eitlens.phantom import EllipseSampler
+from eitlens.posterior.model.coordinates import Coordinates
 
 SQUARE = Square(32)
 PRIOR = EllipseSampler(seed=3, disjoint=True)

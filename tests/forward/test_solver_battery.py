@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import torch
 
-from eitlens.data.config import SolverConfig, SolverName
+from eitlens.dataset.config import SolverConfig, SolverName
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, Solver, currents
 from eitlens.phantom import Ellipse, Phantom, circle

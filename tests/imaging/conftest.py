@@ -5,9 +5,10 @@ import json
 import pytest
 import torch
 
-from eitlens.data import CurrentsConfig, Features
 from eitlens.domain import Square
+from eitlens.feature import Features
 from eitlens.forward import BoundaryIntegralSolver, currents
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.models import create, save
 from eitlens.phantom import Ellipse, Phantom
 

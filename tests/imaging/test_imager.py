@@ -7,14 +7,17 @@ import pytest
 import torch
 
 import eitlens as eit
-from eitlens.data import Codes, CurrentsConfig
-from eitlens.data.inputs import write_inputs
+from eitlens import weights
 from eitlens.domain import Square
 from eitlens.errors import InputError
+from eitlens.feature import Codes
+from eitlens.feature.storage import write_inputs
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
-from eitlens.imaging import Imager, Measurement, Options, Refinement, readers, shipped, store
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging import Imager, Options, Refinement, readers, shipped
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import method
+from eitlens.measure import Measurement
 from eitlens.models import create, save
 from eitlens.phantom import EllipseSampler
 
@@ -174,7 +177,7 @@ def test_a_name_that_is_not_there(monkeypatch, tmp_path):
         Imager.load("nothing")
     with pytest.raises(InputError, match="no trained network"):
         Imager.load("\0")
-    monkeypatch.setattr(store, "SHIPPED", tmp_path)
+    monkeypatch.setattr(weights, "SHIPPED", tmp_path)
     assert shipped() == []
     with pytest.raises(InputError, match="no trained network is installed"):
         Imager.load()
@@ -184,7 +187,7 @@ def test_a_name_that_is_not_there(monkeypatch, tmp_path):
 
 
 def test_shipped_folders_are_found_by_name_the_default_first(monkeypatch, tmp_path, folder):
-    monkeypatch.setattr(store, "SHIPPED", tmp_path)
+    monkeypatch.setattr(weights, "SHIPPED", tmp_path)
     for name in ("uit-small", "flagship", "another"):
         (tmp_path / name).mkdir()
         for file in folder.iterdir():

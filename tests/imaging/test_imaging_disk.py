@@ -8,15 +8,17 @@ import pytest
 import torch
 
 import eitlens as eit
-from eitlens.data import CurrentsConfig
-from eitlens.domain import Disk, Square
+from eitlens.domain import Disk, Square, boundary
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
-from eitlens.imaging import Imager, Measurement, Options, boundary, files, noise, phantoms
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging import Imager, Options
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import method
 from eitlens.imaging.misfit import Simulation
 from eitlens.imaging.readers import open_folder
+from eitlens.measure import Measurement, files, simulated
+from eitlens.measure import noise_estimate as noise
 from eitlens.phantom import circle, indicator
 
 DISK = Disk(64, 128)
@@ -67,7 +69,7 @@ def test_the_noise_is_seen_around_the_whole_circle():
 @pytest.mark.parametrize("center", [(0.3, -0.4), (0.5, 0.3), (-0.2, 0.6)])
 def test_an_inclusion_in_a_disk_from_a_file_of_electrodes_to_its_image(center, tmp_path):
     """From 32 noisy points, f0 computed: the index is brightest towards the inclusion, and high inside it."""
-    given = phantoms.measured(DISK, COSINES, data(center), 1.0, 0.02, 1, 32)
+    given = simulated.measured(DISK, COSINES, data(center), 1.0, 0.02, 1, 32)
     files.write(replace(given, reference=None), tmp_path / "tank.json")
     assert json.loads((tmp_path / "tank.json").read_text())["domain"] == "disk"
     found = method("dsm")(files.read(tmp_path / "tank.json"), Options(n=64))

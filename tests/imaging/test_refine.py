@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from eitlens.data import CurrentsConfig
 from eitlens.domain import Square
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.misfit import Simulation
 from eitlens.imaging.refine import Problem, ellipses, refine
 from eitlens.phantom import Ellipse, Phantom, indicator, level_set

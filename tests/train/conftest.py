@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from eitlens.data import DataConfig, Noise, SamplerConfig, SolverConfig
+from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig
+from eitlens.feed import Noise
 from eitlens.train import NetworkConfig, Schedule, SourceConfig, TrainConfig
 
 DATA = DataConfig(

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from eitlens.data import Codes, Noise, Pipeline
-from eitlens.data.inputs import read_inputs
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
-from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.feature import Codes
+from eitlens.feature.storage import read_inputs
+from eitlens.feed import Noise, Pipeline
+from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, Schedule, SourceConfig, TrainConfig, train
 from eitlens.train.sources import Examples, Part, Supply
 
@@ -55,8 +56,8 @@ def test_a_reflected_body_has_the_same_code_up_to_signs(data):
     supply = Supply.open(SourceConfig(stream=data, block=8, bank=24))
     difference = supply.bank(5, CPU).difference
     codes = Codes.fitted(data.n, data.currents, difference, 16)
-    from eitlens.data.codes import characters, mirrors
-    from eitlens.data.symmetry import symmetries
+    from eitlens.feature.codes import characters, mirrors
+    from eitlens.forward.symmetry import symmetries
 
     moves = symmetries(data.domain, data.currents)
     assert len(mirrors(moves)) == 4

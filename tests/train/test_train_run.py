@@ -15,21 +15,22 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from eitlens.data import Dataset, Noise, generate
+from eitlens.dataset import Dataset, generate
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
-from eitlens.evaluate.trained import Trained, save_compact
+from eitlens.feed import Noise
 from eitlens.files import write_json
+from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, SourceConfig, loggers, train
-from eitlens.train import claim as claims
 from eitlens.train import folder as folders
+from eitlens.train import lock as claims
 from eitlens.train.checkpoint import Progress, read, write
-from eitlens.train.claim import claim
-from eitlens.train.clock import Clock
 from eitlens.train.fabric import float32_products
 from eitlens.train.folder import read_log
+from eitlens.train.lock import claim
 from eitlens.train.setup import prepare
 from eitlens.train.state import State
+from eitlens.train.stopwatch import Clock
 from eitlens.train.validation import even_batch
 
 
@@ -57,8 +58,8 @@ def test_the_folder_of_a_run(run, finished):
 
 def test_trained_weights_score_as_in_validation(run, finished, data):
     """The weights with their features, read from disk, give the metrics of the result to the digit."""
-    from eitlens.data import Pipeline
     from eitlens.evaluate import metrics
+    from eitlens.feed import Pipeline
     from eitlens.train.sources import Supply
 
     trained = Trained.load(finished, "last")
@@ -372,7 +373,7 @@ def test_overfitting_eight_samples(run, data, tmp_path):
     )
     train(config, tmp_path / "run", device="cpu")
     trained = Trained.load(tmp_path / "run", "last")
-    from eitlens.data import Stream, StreamConfig
+    from eitlens.feed import Stream, StreamConfig
 
     assert config.data.stream is not None
     seen = Stream(StreamConfig(config.data.stream, config.seed, 8, 8), torch.device("cpu"))(0).samples

@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from eitlens.data import Features, Noise, Pipeline
 from eitlens.errors import InputError
+from eitlens.feature import Features
+from eitlens.feed import Noise, Pipeline
 from eitlens.train import SourceConfig
 from eitlens.train.sources import Examples, FolderSource, Part, Supply
 

@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from eitlens import models
-from eitlens.data import CurrentsConfig, Features
+from eitlens.feature import Features
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager
 from eitlens.imaging.calibration import Calibration
 from eitlens.web.app import create

@@ -11,7 +11,7 @@ from web_drawings import ELLIPSE, TRIANGLE, drawing
 from eitlens import Disk, Square, currents, direct_sampling, indicator
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
-from eitlens.imaging.measurement import Measurement
+from eitlens.measure.measurement import Measurement
 from eitlens.web.app import LIMITS, create
 from eitlens.web.drawing import phantom_of, simulate
 from eitlens.web.gallery import Gallery
@@ -145,7 +145,7 @@ def test_names_that_were_given(gallery):
 
 
 def test_as_many_workers_as_cores_may_be_used(gallery, monkeypatch):
-    monkeypatch.setattr("eitlens.data.device.os.sched_getaffinity", lambda _: {5}, raising=False)
+    monkeypatch.setattr("eitlens.device.os.sched_getaffinity", lambda _: {5}, raising=False)
     made = []
     monkeypatch.setattr("eitlens.web.app.Jobs", lambda workers: made.append(workers))
     create(gallery)

@@ -10,20 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from eitlens import (
-    GridSolver,
-    Square,
-    add_noise,
-    currents,
-    direct_sampling,
-    harmonic_extension,
-    imaging,
-)
-from eitlens.data import Codes, CurrentsConfig
+from eitlens import GridSolver, Square, add_noise, currents, direct_sampling, harmonic_extension, imaging
 from eitlens.errors import InputError
-from eitlens.feature import gaussian
+from eitlens.feature import Codes, gaussian
 from eitlens.feature.gaussian import GaussianPrior
-from eitlens.imaging import Measurement
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.measure import Measurement
 from eitlens.models.export import write_graph
 from eitlens.web import graphs, runtime
 from eitlens.web.drawing import phantom_of, simulate

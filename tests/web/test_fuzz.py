@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
-from eitlens.imaging.measurement import Measurement
+from eitlens.measure.measurement import Measurement
 from eitlens.web.drawing import simulate
 from eitlens.web.schema import EllipseShape
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eitlens.evaluate.tables.markdown import table
-from eitlens.imaging import store
+from eitlens import weights
+from eitlens.paper.markdown import table
 from limit import report
 from limit.files import read
 from limit.pages import between
@@ -42,7 +42,7 @@ def _rows(machine: str) -> Iterator[list[str]]:
 
 def judged() -> str:
     """The share of the shipped guide's independent proposals that would be accepted, by currents and level."""
-    folder = store.guide()
+    folder = weights.guide()
     assert folder is not None
     rows = [row for row in json.loads((folder / "judged.json").read_text()) if row["tau"] == _TAU]
     levels = sorted({row["level"] for row in rows}, reverse=True)

@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor
 
-from eitlens.classical import posterior
-from eitlens.classical.posterior import Settings
-from eitlens.classical.posterior.electrodes import Electrodes
-from eitlens.classical.posterior.likelihood import Likelihood
-from eitlens.classical.posterior.linearised import LinearisedSolver
+from eitlens import posterior
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
+from eitlens.forward.integral.linearised import LinearisedSolver
+from eitlens.forward.integral.sources import Electrodes
 from eitlens.phantom import EllipseSampler
+from eitlens.posterior import Settings
+from eitlens.posterior.model.likelihood import Likelihood
 
 RADIUS, TAU = 0.2, 0.5
 SQUARE = Square(16)

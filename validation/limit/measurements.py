@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from eitlens.data import DataConfig, Noise
-from eitlens.data.presets import preset
-from eitlens.data.simulate import Simulator
+from eitlens.dataset import DataConfig
+from eitlens.dataset.presets import preset
+from eitlens.dataset.simulate import Simulator
 from eitlens.evaluate.score import SEED
+from eitlens.feed import Noise
 from eitlens.phantom import EllipseSampler, PhantomBatch
 
 PHANTOMS = 48

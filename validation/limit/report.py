@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from eitlens.classical.posterior.diagnostics import AGREED
 from eitlens.figures.posterior import Point, dice_against_noise
+from eitlens.posterior.sampler.diagnostics import AGREED
 from limit.files import read
 from limit.measurements import CURRENTS, LEVELS, Cell
 from limit.pages import between, shrunk

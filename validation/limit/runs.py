@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eitlens.classical import posterior
-from eitlens.classical.posterior import PosteriorResult, Settings
-from eitlens.classical.posterior.diagnostics import functions
-from eitlens.classical.posterior.guided import Guide
-from eitlens.classical.posterior.settings import GUIDED
+from eitlens import posterior
 from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.phantom import EllipseSampler
+from eitlens.posterior import PosteriorResult, Settings
+from eitlens.posterior.guide.proposals import Guide
+from eitlens.posterior.sampler.diagnostics import functions
+from eitlens.posterior.sampler.settings import GUIDED
 from limit import kept
 from limit.files import write
 from limit.measurements import Cell, fingerprint, measured, prior, recipe

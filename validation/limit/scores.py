@@ -5,9 +5,9 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.classical import direct_sampling
-from eitlens.classical.posterior import Images, smoothed
 from eitlens.domain import Square
 from eitlens.evaluate import metrics
+from eitlens.posterior import Images, smoothed
 from limit.measurements import Cell, Measured, measured
 
 _CERTAIN = 20.0
@@ -16,7 +16,7 @@ _TUNING = 48
 
 
 def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
-    """Each metric of the image that is best for it (see `eitlens.classical.posterior.images`)."""
+    """Each metric of the image that is best for it (see `eitlens.posterior.sampler.images`)."""
     chosen = torch.where(found.dice, _CERTAIN, -_CERTAIN)
     error = torch.logit(found.l2.clamp(1e-9, 1 - 1e-9))
     values = {

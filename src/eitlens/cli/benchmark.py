@@ -8,9 +8,9 @@ import typer
 if TYPE_CHECKING:
     import torch
 
-    from eitlens.evaluate.tables.cells import Cell
+    from eitlens.paper.cells import Cell
+    from eitlens.paper.training import Outcome, Plan
     from eitlens.train.config import Compile, Precision
-    from eitlens.train.table1 import Outcome, Plan
 
 benchmark = typer.Typer(
     help="The paper's tables, ours beside the paper's.\n\nExample: eitlens benchmark table1",
@@ -49,8 +49,8 @@ def table1(
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
     if train:
-        from eitlens.data import pick_device
-        from eitlens.train.table1 import Plan
+        from eitlens.device import pick_device
+        from eitlens.paper.training import Plan
 
         pick_device(device)  # one that is not there would fail cell by cell
         words = cast("Precision", precision), cast("Compile", compile)
@@ -81,11 +81,11 @@ def table2(
     from rich.console import Console
     from rich.progress import track
 
-    from eitlens.data import pick_device
+    from eitlens.device import pick_device
     from eitlens.evaluate import measure
-    from eitlens.evaluate.tables.table2 import to_json
     from eitlens.files import check_writable, make_folder, write_json
     from eitlens.models import names as known
+    from eitlens.paper.table2 import to_json
 
     place = pick_device(device)
     title = machine or _machine(place)
@@ -105,8 +105,8 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
     from eitlens.cli.show import say
     from eitlens.cli.train import budget, draw_curve, observer, progress_bar
-    from eitlens.evaluate.tables.cells import Cell, wanted
-    from eitlens.train.table1 import RESERVE, fill, missing
+    from eitlens.paper.cells import Cell, wanted
+    from eitlens.paper.training import RESERVE, fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
     plan.recipe(cells[0])  # checks the options before anything is simulated
@@ -134,10 +134,10 @@ def _write(root: Path) -> None:
     from eitlens.cli.show import say
     from eitlens.cli.train import CURVE, draw_curve
     from eitlens.errors import InputError
-    from eitlens.evaluate.tables.cards import refreshed, scored
-    from eitlens.evaluate.tables.page import Places, compose
-    from eitlens.evaluate.tables.quotes import refresh
     from eitlens.files import make_folder
+    from eitlens.paper.cards import refreshed, scored
+    from eitlens.paper.page import Places, compose
+    from eitlens.paper.quotes import refresh
 
     places = Places(root)
     if not places.results.is_dir():

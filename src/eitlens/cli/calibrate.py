@@ -27,13 +27,14 @@ def calibrate(
 
     from eitlens.cli.generate import recipe
     from eitlens.cli.show import say
-    from eitlens.data import pick_device
+    from eitlens.device import pick_device
     from eitlens.errors import InputError
     from eitlens.figures.calibration import calibration_figure
     from eitlens.files import check_writable, write_atomically
-    from eitlens.imaging import fitting, readers
+    from eitlens.imaging import calibrate as fitting
+    from eitlens.imaging import readers
     from eitlens.imaging.calibration import FILE
-    from eitlens.imaging.formats import text
+    from eitlens.measure.formats import text
 
     reader, console, target = readers.open_folder(run, pick_device(device)), Console(), run / FILE
     kept = run / "data.json"

@@ -20,7 +20,7 @@ def check(
     from rich.console import Console
 
     from eitlens.cli.show import progress_bar, say
-    from eitlens.data import check as validate
+    from eitlens.dataset import check as validate
 
     console = Console(quiet=as_json)
     with progress_bar(console) as bar:

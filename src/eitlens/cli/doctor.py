@@ -96,7 +96,7 @@ def _versions() -> str:
 def _device(device: str) -> str:
     import torch
 
-    from eitlens.data import pick_device
+    from eitlens.device import pick_device
 
     chosen, threads = pick_device(device), torch.get_num_threads()
     if chosen.type != "cuda":
@@ -118,12 +118,13 @@ def _extras() -> str:
 
 
 def _weights() -> str:
-    from eitlens.imaging import load, store
+    from eitlens import weights
+    from eitlens.imaging import load
 
-    store.default()  # an error that says what to do when there are none
+    weights.default()  # an error that says what to do when there are none
     return ", ".join(
         f"{name} ({load(name).reader.fewest} to {load(name).reader.currents.count} currents)"
-        for name in store.shipped()
+        for name in weights.shipped()
     )
 
 
@@ -161,12 +162,14 @@ def _physics() -> str:
 
 
 def _reconstruction(device: str) -> str:
+    from eitlens import weights
     from eitlens.domain import Square
-    from eitlens.evaluate.tables.cells import read_shipped
     from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
-    from eitlens.imaging import Measurement, load, store
+    from eitlens.imaging import load
+    from eitlens.measure import Measurement
+    from eitlens.paper.cells import read_shipped
 
-    square, name = Square(200), store.default()
+    square, name = Square(200), weights.default()
     clean = BoundaryIntegralSolver(square).difference(_phantom(), currents.cosine(square, _CURRENTS))
     found = load(name, device)(Measurement.of_difference(add_noise(clean, _TAU, seed=1)))
     dice = found.dice(_phantom())

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from eitlens.data import DataConfig
+    from eitlens.dataset import DataConfig
     from eitlens.evaluate.score import Score
-    from eitlens.evaluate.trained import Trained
+    from eitlens.models.trained import Trained
     from eitlens.train.sources import Supply
 
 Run = Annotated[
@@ -42,12 +42,12 @@ def evaluate(
     from rich.console import Console
 
     from eitlens.cli.show import progress_bar, say
-    from eitlens.data import pick_device
+    from eitlens.device import pick_device
     from eitlens.errors import InputError
     from eitlens.evaluate import evaluation
     from eitlens.evaluate.score import Score, score
-    from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import reliability_curve
+    from eitlens.models.trained import Trained
 
     place, console, folder = pick_device(device), Console(), _folder(run)
     trained = Trained.load(folder, weights, place)
@@ -97,14 +97,14 @@ def sweep(
 
     from rich.console import Console
 
+    from eitlens.checks import choose
     from eitlens.cli.show import progress_bar, say
-    from eitlens.data import pick_device
-    from eitlens.data.config import choose
+    from eitlens.device import pick_device
     from eitlens.evaluate.sweep import SWEEPS, earlier, joined
     from eitlens.evaluate.sweep import sweep as measure
-    from eitlens.evaluate.trained import Trained
     from eitlens.figures.evaluation import sweep_figure
     from eitlens.files import write_json
+    from eitlens.models.trained import Trained
 
     console, kinds = Console(), kind or list(SWEEPS)
     for name in kinds:
@@ -137,18 +137,18 @@ def sweep(
 
 def _folder(run: Path) -> Path:
     """A folder that is here, or that of a network of the package."""
-    from eitlens.imaging import store
+    from eitlens import weights
 
-    return run if store.is_folder(str(run)) else store.find(run)
+    return run if weights.is_folder(str(run)) else weights.find(run)
 
 
 def _target(folder: Path, name: str, out: Path | None) -> Path:
     """Where scores go, looked at before they are computed; their picture goes beside them."""
+    from eitlens import weights
     from eitlens.errors import InputError
     from eitlens.files import check_writable, make_folder
-    from eitlens.imaging import store
 
-    if out is None and store.owns(folder):
+    if out is None and weights.owns(folder):
         raise InputError(
             f"{folder}: a network of the package keeps the scores it came with: say where these go, as --out {name}"
         )
@@ -213,7 +213,7 @@ def _home(run: Path) -> "DataConfig":
 def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
-    from eitlens.evaluate.tables.heads import HEADS
+    from eitlens.paper.heads import HEADS
 
     count = next(iter(scores.values())).samples
     caption = "mean, median; below: 95 % bootstrap interval of the mean"

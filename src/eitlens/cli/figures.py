@@ -24,9 +24,9 @@ def figures(
     from rich.console import Console
 
     from eitlens.cli.show import progress_bar, say
-    from eitlens.figures.registry import FIGURES, figure
-    from eitlens.figures.studio import Studio
     from eitlens.files import check_writable
+    from eitlens.paper.figures.registry import FIGURES, figure
+    from eitlens.paper.figures.studio import Studio
 
     if listed:
         typer.echo("\n".join(FIGURES))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from eitlens.data import DataConfig
+    from eitlens.dataset import DataConfig
 
 
 def generate(
@@ -26,8 +26,8 @@ def generate(
     from rich.console import Console
 
     from eitlens.cli.show import progress_bar, say
-    from eitlens.data import Part
-    from eitlens.data import generate as make
+    from eitlens.dataset import Part
+    from eitlens.dataset import generate as make
 
     chosen = recipe(preset, config)
     part = Part.of_process() if shard is None else Part.parse(shard)
@@ -51,7 +51,7 @@ def generate(
 
 def recipe(preset: str, config: Path | None) -> "DataConfig":
     """From a JSON file, or a preset where none is given."""
-    from eitlens.data import DataConfig
-    from eitlens.data import preset as named
+    from eitlens.dataset import DataConfig
+    from eitlens.dataset import preset as named
 
     return named(preset) if config is None else DataConfig.read(config)

@@ -36,7 +36,7 @@ def models(
     from rich.console import Console
     from rich.progress import track
 
-    from eitlens.data import pick_device
+    from eitlens.device import pick_device
     from eitlens.evaluate import measure
     from eitlens.models import names as known
 

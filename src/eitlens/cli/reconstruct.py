@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from eitlens.classical.posterior.sampler import Progress
     from eitlens.imaging import Reconstruction
+    from eitlens.posterior.sampler.sampler import Progress
 
 _SUFFIXES = (".png", ".pdf", ".npz", ".json")
 
@@ -49,10 +49,11 @@ def reconstruct(
 
     Example: eitlens reconstruct data.npz -o image.png --refine 12
     """
-    from eitlens.data import available_cores
+    from eitlens.device import available_cores
     from eitlens.errors import InputError
-    from eitlens.imaging import Options, files
+    from eitlens.imaging import Options
     from eitlens.imaging.methods import method as named
+    from eitlens.measure import files
 
     targets = _checked(out or [], Path(measurement))
     chosen = named(method)
@@ -100,7 +101,7 @@ def _checked(targets: list[Path], source: Path) -> list[Path]:
 
 def _write(found: "Reconstruction", target: Path) -> None:
     from eitlens.files import make_folder, write_atomically
-    from eitlens.imaging.formats import npz, text
+    from eitlens.measure.formats import npz, text
 
     make_folder(target.parent)
     arrays = {"image": found.image, "uncertainty": found.uncertainty}

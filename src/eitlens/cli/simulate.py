@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from eitlens.imaging import Measurement
+    from eitlens.measure import Measurement
     from eitlens.phantom import Phantom
 
 _FINE = 200
@@ -40,8 +40,8 @@ def simulate(
 
     from eitlens.cli.show import say
     from eitlens.files import check_writable
-    from eitlens.imaging import files
-    from eitlens.imaging.formats import text
+    from eitlens.measure import files
+    from eitlens.measure.formats import text
 
     body = _chosen(phantom, random)
     if str(out) != "-":
@@ -72,7 +72,7 @@ def _chosen(path: Path | None, seed: int | None) -> "Phantom":
 
 def _phantom(path: Path) -> "Phantom":
     from eitlens.errors import InputError
-    from eitlens.imaging import phantoms
+    from eitlens.phantom import files as phantoms
 
     if str(path) == "-":
         return phantoms.parse(sys.stdin.buffer.read(phantoms.LARGEST_FILE + 1), _name(path))
@@ -91,13 +91,14 @@ def _measured(
     phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int
 ) -> "tuple[Measurement, str]":
     from eitlens.domain import Square
+    from eitlens.errors import naming
     from eitlens.forward import currents
-    from eitlens.imaging import phantoms
-    from eitlens.imaging.naming import naming
+    from eitlens.forward.automatic import simulate as solve
+    from eitlens.measure.simulated import measured
 
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
     square = Square(max(n, _FINE) if points else n)
     g = currents.cosine(square, count)
     with naming(where):
-        clean, solver = phantoms.simulate(phantom, square, g)
-    return phantoms.measured(square, g, clean, phantom.outside, tau, seed, points), solver
+        clean, solver = solve(phantom, square, g)
+    return measured(square, g, clean, phantom.outside, tau, seed, points), solver

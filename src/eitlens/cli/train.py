@@ -102,7 +102,7 @@ def _changes(
     length: tuple[float | None, int | None, float | None],
 ) -> dict[str, Any]:
     """The options given, as settings by their full names."""
-    from eitlens.data import preset
+    from eitlens.dataset import preset
 
     named = {"network.preset": network, "data.currents": currents, "batch": batch}
     changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
@@ -210,7 +210,7 @@ def draw_curve(folder: Path) -> None:
 def _export(console: "Console", run: Path, target: Path) -> None:
     """What there is to bring home: weights, configuration, log, results; the first process brings it for all."""
     from eitlens.cli.show import say
-    from eitlens.evaluate.trained import save_compact
+    from eitlens.models.trained import save_compact
 
     if _rank() > 0:
         return

@@ -10,6 +10,10 @@ import torch
 from jaxtyping import Bool, Complex128, Float64
 from torch import Tensor
 
+from eitlens import checks
+from eitlens.errors import InputError
+from eitlens.memory import cached
+
 CPU = torch.device("cpu")
 
 
@@ -128,3 +132,21 @@ class Domain(ABC):
     def inside(self, device: torch.device = CPU) -> Bool[Tensor, "nx ny"]:
         """Which nodes of the grid lie in the body or on its boundary."""
         return self.clearance(self.nodes(device)) > -1e-9
+
+
+@cached
+def box(n: int, device: torch.device) -> Float64[Tensor, "nx ny 2"]:
+    """The grid of a planar body, which is scaled into [-1, 1]²: (n+1)² nodes [i, j], x along i; not to be changed."""
+    line = torch.arange(n + 1, dtype=torch.float64, device=device) * 2 / n - 1
+    return torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
+
+
+def check_boundary_values(domain: Domain, values: object, name: str) -> Float64[Tensor, "*batch boundary"]:
+    """Boundary data as float64, refused when they are not finite or not on the boundary nodes."""
+    data = checks.physics(values, name)
+    if data.ndim == 0 or data.shape[-1] != domain.boundary_size:
+        got = data.shape[-1] if data.ndim else 1
+        raise InputError(
+            f"{name}: expected {domain.describe_boundary()}, got {got}{domain.explain_boundary(got)}"
+        )
+    return checks.finite(data, name)

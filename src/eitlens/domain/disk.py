@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional as fn
 
 from eitlens import checks
-from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
-from eitlens.domain.grid import box
+from eitlens.domain.base import CPU, ConformalMap, Domain, Extension, box
 from eitlens.errors import InputError
 
 _POINTS = 8192

@@ -8,8 +8,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
-from eitlens.domain.grid import box
+from eitlens.domain.base import CPU, ConformalMap, Domain, Extension, box
 from eitlens.domain.square_extension import extend, extend_with_gradient
 from eitlens.domain.square_map import conformal_map
 from eitlens.errors import InputError

@@ -9,7 +9,7 @@ from jaxtyping import Float, Float64
 from scipy import ndimage
 from torch import Tensor
 
-from eitlens.data import available_cores
+from eitlens.device import available_cores
 
 SIDE = 2.0
 

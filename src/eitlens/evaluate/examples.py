@@ -13,10 +13,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from eitlens import random
-from eitlens.data import Noise, Samples
+from eitlens.dataset import Samples
 from eitlens.errors import InputError
 from eitlens.evaluate.score import SEED
-from eitlens.evaluate.trained import Trained
+from eitlens.feed import Noise
+from eitlens.models.trained import Trained
 
 COUNT = 4
 CHANNELS = 4

@@ -7,14 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eitlens.data import Noise, Samples
+from eitlens.dataset import Samples
 from eitlens.errors import InputError
 from eitlens.evaluate import calibration, metrics
 from eitlens.evaluate.calibration import Reliability
 from eitlens.evaluate.distance import hausdorff
 from eitlens.evaluate.statistics import Summary, interval, summarise
-from eitlens.evaluate.trained import BATCH, Trained
+from eitlens.feed import Noise
 from eitlens.forward.base import Data
+from eitlens.models.trained import BATCH, Trained
 
 Corrupt = Callable[[Data, Tensor], Data]
 SEED = 20230501

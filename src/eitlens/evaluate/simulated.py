@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import torch
 
-from eitlens.data import DataConfig, Samples
-from eitlens.data.samples import concatenate
-from eitlens.data.simulate import Simulator
+from eitlens.dataset import DataConfig, Samples
+from eitlens.dataset.samples import concatenate
+from eitlens.dataset.simulate import Simulator
 from eitlens.errors import InputError
 
 _AT_ONCE = 256

@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eitlens.data import DataConfig, SamplerConfig, SolverConfig
-from eitlens.data.config import choose
+from eitlens.checks import choose
+from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig
 from eitlens.errors import InputError
 from eitlens.evaluate.score import SEED, Corrupt, Score, score
 from eitlens.evaluate.simulated import simulate
-from eitlens.evaluate.trained import Trained
 from eitlens.files import read_json
 from eitlens.forward import add_white_noise
 from eitlens.forward.base import Data
+from eitlens.models.trained import Trained
 
 RESOLUTIONS = (64, 96, 128, 160, 200, 256)
 INCLUSIONS = (1, 2, 3, 4, 5, 6)

@@ -1,5 +1,7 @@
-"""From boundary data to pictures a network can read."""
+"""What a network reads: boundary data as pictures or as codes."""
 
+from eitlens.feature.codes import Codes
+from eitlens.feature.fields import Features
 from eitlens.feature.harmonic import harmonic_extension
 
-__all__ = ["harmonic_extension"]
+__all__ = ["Codes", "Features", "harmonic_extension"]

@@ -1,1 +1,1 @@
-"""Pictures: one style, one file a figure."""
+"""Single pictures and their style."""

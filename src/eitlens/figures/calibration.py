@@ -6,7 +6,7 @@ from pathlib import Path
 from eitlens.evaluate.calibration import Reliability
 from eitlens.figures.evaluation import reliability_panel
 from eitlens.figures.style import picture
-from eitlens.imaging.fitting import Effect
+from eitlens.imaging.calibrate import Effect
 
 
 def calibration_figure(effects: Sequence[Effect], path: Path) -> None:

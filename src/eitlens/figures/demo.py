@@ -15,7 +15,8 @@ from eitlens.evaluate.ranking import area_under_curve
 from eitlens.feature import harmonic_extension
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
-from eitlens.imaging import Imager, Measurement, Reconstruction, load, shipped
+from eitlens.imaging import Imager, Reconstruction, load, shipped
+from eitlens.measure import Measurement
 from eitlens.phantom import EllipseSampler, Phantom
 
 LEVELS = (0.0, 0.05, 0.2)

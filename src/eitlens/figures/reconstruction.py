@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from eitlens.figures.style import outline, picture, show_field
-from eitlens.imaging.base import Reconstruction
+from eitlens.imaging.reconstruction import Reconstruction
 
 
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:

@@ -1,16 +1,13 @@
 """From conductivity to boundary data: currents, solvers, noise, and the Neumann-to-Dirichlet map."""
 
 from eitlens.forward.base import Solver
-from eitlens.forward.boundary_integral import BoundaryIntegralSolver
-from eitlens.forward.complete_electrodes import CompleteElectrodeSolver, Electrodes
 from eitlens.forward.grid import Field, GridSolver, LevelSet
+from eitlens.forward.integral import BoundaryIntegralSolver
 from eitlens.forward.noise import add_noise, add_white_noise
 from eitlens.forward.ntd import NeumannToDirichlet
 
 __all__ = [
     "BoundaryIntegralSolver",
-    "CompleteElectrodeSolver",
-    "Electrodes",
     "Field",
     "GridSolver",
     "LevelSet",

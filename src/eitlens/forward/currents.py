@@ -2,15 +2,20 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
+from eitlens.checks import at_least, choose
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
+
+Family = Literal["cosine", "sine", "trigonometric", "arclength"]
 
 
 def cosine(domain: Domain, count: int) -> Currents:
@@ -53,6 +58,30 @@ def project(values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*bat
     """The zero-mean part of boundary values."""
     given = checks.real(values, "boundary values")
     return given - given.mean(-1, keepdim=True)
+
+
+FAMILIES: dict[str, Callable[[Domain, int], Currents]] = {
+    "cosine": cosine,
+    "sine": sine,
+    "trigonometric": trigonometric,
+    "arclength": arclength,
+}
+
+
+@dataclass(frozen=True)
+class CurrentsConfig:
+    """A family of currents and how many of it."""
+
+    family: Family = "cosine"
+    count: int = 3
+
+    def __post_init__(self) -> None:
+        choose("currents: family", self.family, get_args(Family))
+        at_least("currents: count", self.count, 1)
+
+    def build(self, domain: Domain, device: torch.device | None = None) -> Currents:
+        """The currents (L, N) at the boundary nodes."""
+        return FAMILIES[self.family](domain, self.count).to(device)
 
 
 def _frequencies(domain: Domain, count: int, most: int) -> Float64[Tensor, "count 1"]:

@@ -5,13 +5,13 @@ result = imager(Measurement.of_difference(df))
 result.image, result.uncertainty, result.warnings
 """
 
-from eitlens.imaging.base import Flag, Reader, Reconstruction, Refinement
+from eitlens.imaging.api import reconstruct
 from eitlens.imaging.imager import Imager
-from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.methods import METHODS, load
 from eitlens.imaging.options import Options
-from eitlens.imaging.shortest import reconstruct
-from eitlens.imaging.store import DEFAULT, shipped
+from eitlens.imaging.reconstruction import Flag, Reader, Reconstruction, Refinement
+from eitlens.measure.measurement import Measurement
+from eitlens.weights import DEFAULT, shipped
 
 __all__ = [
     "DEFAULT",

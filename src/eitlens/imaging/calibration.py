@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as fn
 
-from eitlens.data.config import known_keys
+from eitlens.checks import known_keys
 from eitlens.errors import InputError
 from eitlens.files import read_json
 

@@ -8,18 +8,20 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.data import CurrentsConfig, pick_device
-from eitlens.errors import InputError
+from eitlens import weights
+from eitlens.device import pick_device
+from eitlens.errors import InputError, naming
 from eitlens.forward.base import Data
-from eitlens.imaging import flags, options, readers, store
-from eitlens.imaging.base import Reader, Reconstruction
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging import options, readers
+from eitlens.imaging import warnings as flags
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
-from eitlens.imaging.naming import naming
-from eitlens.imaging.prepare import prepare_for
+from eitlens.imaging.reconstruction import Reader, Reconstruction
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
+from eitlens.measure.measurement import Measurement
+from eitlens.measure.prepare import Prepared, prepare
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Imager:
     @staticmethod
     def load(model: str | Path | None = None, device: str = "cpu") -> "Imager":
         """Around a shipped network by its name (the default for None), or that of a run's folder."""
-        folder = store.find(model)
+        folder = weights.find(model)
         return Imager(readers.open_folder(folder, pick_device(device)), Calibration.read(folder), folder.name)
 
     def __call__(
@@ -58,7 +60,7 @@ class Imager:
         if not isinstance(measurement, Measurement):
             raise InputError(
                 f"expected a Measurement, got a {type(measurement).__name__}: use Measurement.of_difference(f - f0) "
-                "for an array, eitlens.imaging.files.read(path) for a file"
+                "for an array, eitlens.measure.files.read(path) for a file"
             )
         options.check(refine, tau, n)
         prepared, fed = prepare_for(self.reader, measurement)
@@ -108,3 +110,11 @@ class Imager:
 
     def _currents(self, data: Data) -> CurrentsConfig:
         return CurrentsConfig(self.reader.currents.family, len(data))
+
+
+def prepare_for(reader: Reader, measurement: Measurement) -> tuple[Prepared, Data]:
+    """In the form this reader wants, and what it is fed with: nan at nodes not measured, if it can read that."""
+    prepared = prepare(measurement, reader.currents, reader.fewest, reader.domain)
+    if not reader.reads_gaps:
+        return prepared, prepared.difference[None]
+    return prepared, torch.where(prepared.seen, prepared.difference, torch.nan)[None]

@@ -8,20 +8,20 @@ from time import perf_counter
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens import weights
 from eitlens.classical import direct_sampling
-from eitlens.data import CurrentsConfig
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
-from eitlens.imaging import store
-from eitlens.imaging.base import Reconstruction
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.flags import input_flags
 from eitlens.imaging.imager import Imager
-from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.options import Options
-from eitlens.imaging.prepare import prepare
-from eitlens.imaging.sampling import posterior
+from eitlens.imaging.reconstruction import Reconstruction
+from eitlens.imaging.warnings import input_flags
+from eitlens.measure.measurement import Measurement
+from eitlens.measure.prepare import prepare
 
 _CELLS, _CURRENTS = 200, 3
 _KEPT = 4
@@ -32,7 +32,7 @@ Method = Callable[[Measurement, Options], Reconstruction]
 
 def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
     """The imager around a shipped network or a run's folder; the last few are kept in memory."""
-    return _imager(store.find(model), device)
+    return _imager(weights.find(model), device)
 
 
 def network(measurement: Measurement, options: Options) -> Reconstruction:

@@ -7,13 +7,12 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 from torch.nn import functional as fn
 
-from eitlens.data import CurrentsConfig
-from eitlens.domain import Domain, Square
+from eitlens.domain import Domain, Square, boundary
 from eitlens.errors import InputError
 from eitlens.forward import GridSolver, LevelSet
 from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.grid.bodies import Conductivity
-from eitlens.imaging import boundary
 
 CELLS = 64
 TOLERANCE = 1e-4

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 from eitlens import checks
-from eitlens.classical.posterior.sampler import Progress
 from eitlens.errors import InputError
+from eitlens.posterior.sampler.sampler import Progress
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from eitlens.data import Codes, CurrentsConfig
-from eitlens.data.codes import completed, packed
 from eitlens.domain import Domain
 from eitlens.errors import InputError
-from eitlens.evaluate.trained import Trained
-from eitlens.feature.few import few_code, is_few
+from eitlens.feature import Codes
+from eitlens.feature.codes import completed, packed
+from eitlens.feature.few_points import few_code, is_few
 from eitlens.feature.gaussian import Code
 from eitlens.forward.base import Data
-from eitlens.imaging.base import Reader
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.reconstruction import Reader
 from eitlens.models import shards
+from eitlens.models.trained import Trained
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class TrainedReader:
         return None if code is None else code.tau.cpu()
 
     def _code(self, difference: Data) -> Code | None:
-        """The code, by dense algebra where it is of few points (`eitlens.feature.few`); None for fields."""
+        """The code, by dense algebra where it is of few points (`eitlens.feature.few_points`); None for fields."""
         features, data = self.trained.features, difference.to(self.device)
         if not isinstance(features, Codes):
             return None

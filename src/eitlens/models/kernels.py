@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eitlens import gpu
+from eitlens import device
 
 _WIDTH = 16
 """Channels come in blocks of this size at least."""
@@ -27,7 +27,7 @@ _GRADIENT_ROWS = 2
 def usable(x: Tensor) -> bool:
     """Whether the kernels apply to this image, and can be built."""
     kinds = (torch.bfloat16, torch.float16, torch.float32)
-    return x.is_cuda and gpu.TRITON and x.shape[1] % _WIDTH == 0 and x.dtype in kinds
+    return x.is_cuda and device.TRITON and x.shape[1] % _WIDTH == 0 and x.dtype in kinds
 
 
 def depthwise(x: Tensor, weight: Tensor) -> Tensor:

@@ -24,6 +24,8 @@ Attempt = int | Int64[Tensor, "*#batch"]
 _ATTEMPTS, _ROUNDS = 16, 512
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
+EllipseRows = Float64[Tensor, "*batch ellipses 5"]
+"""Parameters of several ellipses: (cx, cy, a, b, angle)."""
 
 
 class Sampler(ABC):

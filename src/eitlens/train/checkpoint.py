@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from eitlens.data.config import known_keys
+from eitlens.checks import known_keys
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, write_atomically
 

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eitlens.data import DataConfig, Noise
-from eitlens.data.config import at_least, choose, known_keys
+from eitlens.checks import at_least, choose, known_keys
+from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
+from eitlens.feed import Noise
 from eitlens.files import read_json
 from eitlens.train.losses import LOSS_NAMES, LossName
 from eitlens.train.schedule import Schedule

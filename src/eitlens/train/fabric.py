@@ -8,8 +8,8 @@ import torch
 from lightning.fabric import Fabric
 from lightning.fabric.strategies.ddp import DDPStrategy
 
-from eitlens import gpu
-from eitlens.data import pick_device
+from eitlens import device
+from eitlens.device import pick_device
 from eitlens.train.config import Precision
 
 
@@ -41,7 +41,7 @@ def float32_products(precision: Precision) -> Iterator[None]:
     """
     cudnn = torch.backends.cudnn
     before = cudnn.benchmark
-    with gpu.float32_products(tf32=precision != "32"):
+    with device.float32_products(tf32=precision != "32"):
         cudnn.benchmark = True
         try:
             yield

@@ -24,13 +24,14 @@ from typing import Any
 import torch
 
 from eitlens import __version__
-from eitlens.data import Codes, DataConfig, Features
-from eitlens.data.inputs import read_inputs, write_inputs
+from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
+from eitlens.feature import Codes, Features
+from eitlens.feature.storage import read_inputs, write_inputs
 from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.models import Network, save
-from eitlens.train.claim import claim
 from eitlens.train.config import TrainConfig, difference
+from eitlens.train.lock import claim
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eitlens.data.config import choose
+from eitlens.checks import choose
 from eitlens.errors import InputError
 from eitlens.train.config import TrainConfig
 

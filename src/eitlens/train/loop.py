@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from eitlens.data.order import mixed
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
 from eitlens.files import write_json
+from eitlens.random import mixed
 from eitlens.train import optimiser
 from eitlens.train.config import TrainConfig
 from eitlens.train.fabric import create_fabric, float32_products

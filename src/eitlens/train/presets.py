@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from eitlens.data import Noise
-from eitlens.data import preset as data_preset
+from eitlens.dataset import preset as data_preset
 from eitlens.errors import InputError
+from eitlens.feed import Noise
 from eitlens.train.config import NetworkConfig, SourceConfig, TrainConfig
 from eitlens.train.schedule import Schedule
 

@@ -8,20 +8,20 @@ from torch import Tensor, nn
 from torch.optim import Adam
 
 from eitlens import models
-from eitlens.data import Codes, Features, Pipeline
-from eitlens.data.inputs import rounded
 from eitlens.errors import InputError
-from eitlens.feature import harmonic_extension
+from eitlens.feature import Codes, Features, harmonic_extension
+from eitlens.feature.storage import rounded
+from eitlens.feed import Pipeline
 from eitlens.forward.base import Data
 from eitlens.models import Network, registry
 from eitlens.models.flagship import Flagship
 from eitlens.train import optimiser
 from eitlens.train.average import Average
-from eitlens.train.clock import Clock
 from eitlens.train.config import Compile, TrainConfig
 from eitlens.train.muon import Muon
 from eitlens.train.norm import share_norms
 from eitlens.train.sources import Examples, Part, Supply
+from eitlens.train.stopwatch import Clock
 from eitlens.train.validation import Validator
 
 _FIT, _FIT_CODES, _GROUP = 512, 8192, 8

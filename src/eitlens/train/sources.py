@@ -7,23 +7,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from eitlens.data import (
-    Ahead,
-    Batch,
-    CurrentsConfig,
-    DataConfig,
-    Dataset,
-    Example,
-    Pipeline,
-    Samples,
-    Stream,
-    StreamConfig,
-    batches,
-)
-from eitlens.data.config import Split
-from eitlens.data.samples import concatenate
+from eitlens.dataset import DataConfig, Dataset, Samples
+from eitlens.dataset.config import Split
+from eitlens.dataset.samples import concatenate
 from eitlens.errors import InputError
 from eitlens.evaluate.simulated import simulate
+from eitlens.feed import Ahead, Batch, Example, Pipeline, Stream, StreamConfig, batches
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.train.config import SourceConfig
 
 _STREAM_INTERVAL = 500

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 
-from eitlens.data import Pipeline, Samples
+from eitlens.dataset import Samples
 from eitlens.evaluate.metrics import METRICS, per_sample
+from eitlens.feed import Pipeline
 from eitlens.train.sources import Part
 
 BATCH = 128

@@ -11,17 +11,17 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.data import CurrentsConfig
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice, relative_l2
 from eitlens.feature import harmonic_extension
 from eitlens.forward import add_noise
 from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.imager import Imager
-from eitlens.imaging.measurement import Measurement
 from eitlens.imaging.methods import scaled_index
-from eitlens.imaging.prepare import prepare
+from eitlens.measure.measurement import Measurement
+from eitlens.measure.prepare import prepare
 from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
 from eitlens.web.drawing import BODY, phantom_of, simulate

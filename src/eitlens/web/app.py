@@ -12,9 +12,9 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from eitlens.data import available_cores
+from eitlens.device import available_cores
 from eitlens.errors import ConvergenceError, InputError
-from eitlens.imaging.isolation import SafeParser
+from eitlens.measure.isolation import SafeParser
 from eitlens.web.answer import answer_drawing, answer_upload
 from eitlens.web.assets import Asset, page
 from eitlens.web.gallery import Gallery

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eitlens.domain import Square
+from eitlens.domain.boundary import from_nodes
 from eitlens.forward import GridSolver, currents
+from eitlens.forward.automatic import by_integral, for_grid
 from eitlens.forward.base import Data
-from eitlens.imaging import resolution
-from eitlens.imaging.boundary import from_nodes
-from eitlens.imaging.phantoms import by_integral
 from eitlens.phantom import Ellipse, Phantom, Polygon
 from eitlens.web.schema import EllipseShape, PolygonShape
 
@@ -48,7 +47,7 @@ def simulate(shapes: Shapes, count: int) -> Simulated:
     exact = by_integral(phantom, BODY, currents.cosine(BODY, count), tolerance=1e-6, most=_MOST_UNKNOWNS)
     if exact is not None:
         return Simulated(exact, "boundary integral")
-    grid = resolution.for_grid(phantom, _COARSE, _FINEST)
+    grid = for_grid(phantom, _COARSE, _FINEST)
     found = GridSolver(grid, tolerance=1e-5).difference(phantom, currents.cosine(grid, count))
     return Simulated(currents.project(from_nodes(found, BODY.arclength(), grid)), "grid")
 

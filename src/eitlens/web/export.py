@@ -7,9 +7,9 @@ from typing import Any
 
 from eitlens import __version__, imaging
 from eitlens.errors import InputError
-from eitlens.evaluate.trained import Trained
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import Imager
+from eitlens.models.trained import Trained
 from eitlens.web.assets import page
 from eitlens.web.drawing import BODY
 from eitlens.web.gallery import Gallery

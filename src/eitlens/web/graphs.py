@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from eitlens.classical.dsm import compare, probing
-from eitlens.data.codes import completed
 from eitlens.errors import InputError
-from eitlens.evaluate.trained import Trained
+from eitlens.feature.codes import completed
 from eitlens.models.export import need_packages, run_graph, write_graph
+from eitlens.models.trained import Trained
 from eitlens.web.drawing import BODY
 
 # Codes of almost clean data depend on the last digits of the constants, which a graph keeps in single precision.
@@ -28,7 +28,7 @@ Cases = Sequence[tuple[Tensor, tuple[Tensor, ...]]]
 
 
 class _Classical(nn.Module):
-    """φ and the index of one current; that of `eitlens.classical.direct_sampling` is the mean over several."""
+    """φ and the index of one current; that of `eitlens.classical.dsm` is the mean over several."""
 
     def __init__(self, n: int) -> None:
         super().__init__()

@@ -1,6 +1,71 @@
-"""The trained networks that come with the package: a folder each. What is in one: `eitlens.imaging.store`."""
+"""Where weights are: those that come with the package, by name, or the folder of a run.
+
+A folder of shipped weights holds: the weights, 16-bit, in shards of at most 15 MB, with their .json; features.json (or
+what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
+training; evaluation.json; and card.md, the model card. The folder `guide` is another thing, the guide of the posterior
+(eitlens.posterior.guide.network), and so is any with a guide.json: it makes no images.
+"""
 
 from pathlib import Path
 
+from eitlens.errors import InputError
+
 SHIPPED = Path(__file__).parent
-"""Where they are."""
+"""Where those of the package are."""
+DEFAULT = "flagship"
+_ORDER = (DEFAULT, "uit", "uit-small")
+_GUIDE, _MARK = "guide", "guide.json"
+
+
+def shipped() -> list[str]:
+    """The names of the networks that come with the package, the default first."""
+    return sorted(networks(SHIPPED), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def networks(place: Path) -> list[str]:
+    """The names of the folders in a place that hold networks; none where there is no such place."""
+    found = {file.parent for file in place.glob("*/*.safetensors")}
+    return sorted(folder.name for folder in found if not (folder / _MARK).exists())
+
+
+def guide() -> Path | None:
+    """The folder of the posterior's guide, where this copy of the package has one."""
+    folder = SHIPPED / _GUIDE
+    return folder if (folder / _MARK).exists() else None
+
+
+def default() -> str:
+    """`flagship`, or the first that is there; an error when none is."""
+    names = shipped()
+    if not names:
+        raise InputError(
+            "no trained network is installed with this copy of eitlens: give the folder of a run of "
+            "`eitlens train` as the model, or use direct sampling (--method dsm), which needs none"
+        )
+    return names[0]
+
+
+def find(model: str | Path | None) -> Path:
+    """The folder of a shipped network by its name, or a folder given; the default for None."""
+    name = default() if model is None else str(model)
+    if name in shipped():
+        return SHIPPED / name
+    if not is_folder(name):
+        known = ", ".join(shipped()) or "none"
+        raise InputError(
+            f"no trained network {name!r}: the names installed are: {known}; and there is no such folder"
+        )
+    return Path(name)
+
+
+def owns(folder: Path) -> bool:
+    """Whether the package itself keeps a network there."""
+    return folder.resolve().parent == SHIPPED.resolve()
+
+
+def is_folder(name: str) -> bool:
+    """Whether there is a folder of that name, if it can be one at all."""
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # too long a name, a zero byte
+        return False

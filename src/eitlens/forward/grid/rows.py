@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from eitlens import gpu
+from eitlens import device
 
 Values = Float64[Tensor, "batch currents places"]
 
@@ -22,7 +22,7 @@ def product(
     weights: Float64[Tensor, "batch terms rows"], index: Int64[Tensor, "batch terms rows"], x: Values
 ) -> Float64[Tensor, "batch currents rows"]:
     """Σ_k weights[:, k] x[index[:, k]]."""
-    if x.is_cuda and gpu.TRITON:
+    if x.is_cuda and device.TRITON:
         return _product_on_gpu(weights, index, x)
     total = weights[:, 0, None] * take(x, index[:, 0])
     for k in range(1, weights.shape[1]):

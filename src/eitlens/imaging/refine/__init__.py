@@ -1,5 +1,5 @@
 """Fine-tuning of an image through the forward solver: see `tune`."""
 
-from eitlens.imaging.refine.tune import Problem, refine
+from eitlens.imaging.refine.descent import Problem, refine
 
 __all__ = ["Problem", "refine"]

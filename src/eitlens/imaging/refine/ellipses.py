@@ -12,10 +12,9 @@ from scipy.ndimage import label
 from torch import Tensor
 
 from eitlens.domain import Domain
-from eitlens.imaging.base import Image
+from eitlens.imaging.reconstruction import Image
 from eitlens.phantom import Ellipse
-
-Rows = Float64[Tensor, "*batch ellipses 5"]
+from eitlens.phantom.samplers import EllipseRows as Rows
 
 MOST = 8
 _SMALLEST, _THINNEST = 0.01, 0.03

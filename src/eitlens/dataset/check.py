@@ -1,0 +1,98 @@
+"""Is a data set what it says? Bytes against checksums, every number finite, spot checks of the phantoms."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from eitlens.dataset.config import DataConfig
+from eitlens.dataset.manifest import Shard
+from eitlens.dataset.read import Dataset
+from eitlens.dataset.samples import Samples, pack
+from eitlens.dataset.shard import read_samples, verify
+from eitlens.errors import InputError
+from eitlens.files import sha256
+from eitlens.phantom import indicator
+from eitlens.phantom.tensors import to_tensors
+
+_SPOT = 4
+_MEAN = 1e-9
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `check` looked at."""
+
+    samples: int
+    currents: int
+    n: int
+    shards: int
+    bytes: int
+    area: float
+    """Mean part of the nodes that lies in the inclusion."""
+    spot_checks: int
+    """Samples whose phantom was drawn and rasterised again."""
+
+
+def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> Summary:
+    """Read the whole data set; raise `InputError` with file and remedy at the first thing that is wrong."""
+    dataset = Dataset.open(folder)
+    shards = dataset.manifest.shards
+    area, spots = 0.0, 0
+    for shard in shards:
+        _check_bytes(folder / shard.file, shard)
+        samples = read_samples(folder / shard.file, shard.start, shard.stop)
+        _check_mean(folder / shard.file, samples)
+        spots += _check_phantoms(folder / shard.file, dataset, samples[:_SPOT])
+        area += float(samples.mask.double().mean()) * len(samples)
+        if progress is not None:
+            progress(shard.stop, len(dataset))
+    size = sum(shard.bytes for shard in shards)
+    return Summary(
+        len(dataset),
+        dataset.manifest.currents.count,
+        dataset.manifest.n,
+        len(shards),
+        size,
+        area / len(dataset),
+        spots,
+    )
+
+
+def _check_bytes(path: Path, shard: Shard) -> None:
+    verify(path)
+    if sha256(path) != shard.sha256:
+        raise InputError(f"{path}: checksum mismatch with the manifest: delete it and generate again")
+
+
+def _check_mean(path: Path, samples: Samples) -> None:
+    """Both f and f0 have zero mean over the boundary."""
+    mean = samples.difference.mean(-1).abs().amax()
+    if bool(mean > _MEAN * samples.difference.abs().amax()):
+        raise InputError(
+            f"{path}: boundary data of mean {float(mean):.3g}, expected 0: delete it and generate again"
+        )
+
+
+def _check_phantoms(path: Path, dataset: Dataset, samples: Samples) -> int:
+    """The phantoms are those of the sampler, and the masks those of the phantoms."""
+    if samples.phantoms is None:
+        return 0
+    if not torch.equal(pack(indicator(dataset.domain, samples.phantoms)), samples.packed):
+        raise InputError(
+            f"{path}: masks do not show the phantoms stored with them: delete it and generate again"
+        )
+    if dataset.config is not None:
+        _check_drawn(path, dataset.config, samples)
+    return len(samples)
+
+
+def _check_drawn(path: Path, config: DataConfig, samples: Samples) -> None:
+    assert samples.phantoms is not None
+    drawn = to_tensors(config.sampler.build().sample(samples.index))
+    for name, stored in to_tensors(samples.phantoms).items():
+        if name not in drawn or not torch.allclose(drawn[name].double(), stored.double(), rtol=0, atol=1e-12):
+            raise InputError(
+                f"{path}: {name} differs from what the sampler draws: made by another version? generate again"
+            )

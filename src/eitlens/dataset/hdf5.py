@@ -1,0 +1,236 @@
+"""The layout of the data set published with the paper: φ and targets as HDF5 files, in parts.
+
+- `…phi_bm10bp1…part{i}….h5`: the first key, (N, C, 201, 201), φ_1 … φ_C, axes as here: [x, y].
+- `…I_true_num4…part{i}….h5`: the key `I_true`, (N, 201, 201), the last two axes swapped.
+
+φ is never stored in a data set. It is harmonic, so f - f0, its Neumann data, can be had back from its values
+on the boundary (`eitlens.dataset.neumann_data`), and an imported set is like any other: 25 times smaller than φ, open
+to any noise level, with gradients up to the boundary. A φ that is not harmonic (noise added to φ itself,
+another feature) is refused.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens.dataset.config import Split
+from eitlens.dataset.manifest import FILE, Manifest, list_shards, write_manifest
+from eitlens.dataset.neumann_data import recover
+from eitlens.dataset.read import Dataset
+from eitlens.dataset.samples import Samples, pack
+from eitlens.dataset.shard import Header, made_with, shard_name, write_shard
+from eitlens.domain import Square
+from eitlens.domain.base import CPU
+from eitlens.errors import InputError
+from eitlens.files import disk_errors, make_folder
+from eitlens.forward.currents import CurrentsConfig
+
+PHI, TARGET, TARGET_KEY = "phi_bm10bp1", "I_true_num4", "I_true"
+_BATCH = 100
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What was found."""
+
+    samples: int
+    residual: float
+    """Largest relative difference between a φ and the extension of the boundary data taken from it."""
+    correlation: tuple[float, ...]
+    """Mean of (g_l, f - f0) / (|g_l| |f - f0|), by current.
+
+    Near -1 for conductive inclusions when currents, axes and signs are as assumed; near 0 when they are not.
+    """
+
+
+class _Block(NamedTuple):
+    """Some samples of the published layout, axes [x, y]."""
+
+    phi: Float64[Tensor, "samples channels nx ny"]
+    mask: Bool[Tensor, "samples nx ny"]
+
+
+def export_hdf5(
+    dataset: Dataset, folder: Path, split: Split, part: int = 1, dtype: torch.dtype = torch.float32
+) -> tuple[Path, Path]:
+    """Write a split as one part of the published layout: 485 KB a sample for 3 currents in float32."""
+    h5py = _h5py()
+    make_folder(folder)
+    paths = folder / f"{PHI}_part{part}.h5", folder / f"{TARGET}_part{part}.h5"
+    start, stop = dataset.manifest.splits[split]
+    side, channels = dataset.domain.n + 1, dataset.manifest.currents.count
+    kind = {torch.float32: "f4", torch.float64: "f8"}[dtype]
+    with disk_errors(paths[0]), _fresh(h5py, paths[0]) as first, _fresh(h5py, paths[1]) as second:
+        phi = first.create_dataset("phi", (stop - start, channels, side, side), kind)
+        target = second.create_dataset(TARGET_KEY, (stop - start, side, side), "u1")
+        for k in range(start, stop, _BATCH):
+            samples = dataset.read(k, min(k + _BATCH, stop))
+            rows = slice(k - start, k - start + len(samples))
+            phi[rows] = dataset.domain.extend(samples.difference).to(dtype).numpy()
+            target[rows] = samples.mask.mT.to(torch.uint8).numpy()
+    return paths
+
+
+def import_hdf5(
+    source: Path,
+    folder: Path,
+    parts: Sequence[int],
+    currents: CurrentsConfig | None = None,
+    test: int = 0,
+    tolerance: float = 0.05,
+) -> ImportReport:
+    """Turn the published layout into a data set.
+
+    Args:
+        source: folder of the HDF5 files.
+        folder: where the data set goes; an empty one.
+        parts: which parts, in this order.
+        currents: the currents behind the first channels, cos θ, cos 2θ, cos 3θ by default.
+        test: how many of the last samples are for testing; of the others 80 % are for training.
+        tolerance: the largest residual before a φ counts as not harmonic.
+    """
+    if (folder / FILE).exists() or (folder / shard_name(0)).exists():
+        raise InputError(f"{folder} already holds a data set: import into an empty folder")
+    h5py, currents = _h5py(), CurrentsConfig() if currents is None else currents
+    pairs = [(_find(source, PHI, part), _find(source, TARGET, part)) for part in parts]
+    count = sum(_count(h5py, phi) for phi, _ in pairs)
+    if not 0 <= test < count:
+        raise InputError(f"test={test}: expected fewer than the {count} samples there are")
+    make_folder(folder)
+    digest = hashlib.sha256(repr((currents, pairs)).encode()).hexdigest()
+    headers: dict[str, Header] = {}
+    residual, correlation, n, start = 0.0, torch.zeros(currents.count, dtype=torch.float64), 0, 0
+    for block in (block for pair in pairs for block in _blocks(h5py, *pair, currents.count)):
+        n = _same_grid(source, n, block)
+        samples, error = _recovered(source, start, block, tolerance)
+        name, start = shard_name(len(headers)), start + len(samples)
+        headers[name] = Header(digest, start - len(samples), start, n, asdict(currents), made_with(CPU))
+        write_shard(folder / name, headers[name], samples)
+        residual = max(residual, error)
+        correlation += _correlation(currents.build(Square(n)), samples.difference).sum(0)
+    report = ImportReport(start, residual, tuple((correlation / start).tolist()))
+    files = [path.name for pair in pairs for path in pair]
+    _write_manifest(folder, headers, currents, n, test, {"files": files} | asdict(report))
+    return report
+
+
+def _recovered(source: Path, start: int, block: _Block, tolerance: float) -> tuple[Samples, float]:
+    side = block.phi.shape[-1]
+    difference, error = recover(Square(side - 1), block.phi)
+    if error > tolerance:
+        raise InputError(
+            f"{source}: φ from sample {start} on is not harmonic ({error:.1%} off): "
+            "noise in φ, another layout? raise the tolerance to import it all the same"
+        )
+    index = torch.arange(start, start + len(difference))
+    return Samples(index, difference, pack(block.mask), side, None), error
+
+
+def _same_grid(source: Path, n: int, block: _Block) -> int:
+    found = block.phi.shape[-1] - 1
+    if n not in (0, found):
+        raise InputError(f"{source}: parts of {n} and of {found} cells a side: import them one by one")
+    return found
+
+
+def _correlation(currents: Tensor, difference: Tensor) -> Float64[Tensor, "samples currents"]:
+    size = (currents.square().sum(-1) * difference.square().sum(-1)).sqrt()
+    return (currents * difference).sum(-1) / size.clamp(min=1e-300)
+
+
+def _write_manifest(
+    folder: Path,
+    headers: dict[str, Header],
+    currents: CurrentsConfig,
+    n: int,
+    test: int,
+    note: dict[str, Any],
+) -> None:
+    count = note["samples"]
+    train = int(0.8 * (count - test))
+    splits: dict[Split, tuple[int, int]] = {
+        "train": (0, train),
+        "validation": (train, count - test),
+        "test": (count - test, count),
+    }
+    shards = list_shards(folder, headers)
+    manifest = Manifest("imported", n, currents, splits, {"imported": note}, (made_with(CPU),), shards)
+    write_manifest(folder, manifest)
+
+
+def _count(h5py: Any, path: Path) -> int:
+    with _opened(h5py, path) as file:
+        return len(file[next(iter(file))])
+
+
+def _blocks(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> Iterator[_Block]:
+    with _opened(h5py, phi_path) as phi_file, _opened(h5py, target_path) as target_file:
+        if TARGET_KEY not in target_file:
+            raise InputError(f"{target_path}: expected the key {TARGET_KEY!r}, it has {list(target_file)}")
+        phi, target = phi_file[next(iter(phi_file))], target_file[TARGET_KEY]
+        _check_shapes(phi_path, phi.shape, target.shape, channels)
+        for first in range(0, len(phi), _BATCH):
+            rows = slice(first, first + _BATCH)
+            values = torch.from_numpy(phi[rows, :channels]).to(torch.float64)
+            if not bool(torch.isfinite(values).all()):
+                raise InputError(
+                    f"{phi_path}: NaN or infinite φ from sample {first} on: repair the file first"
+                )
+            yield _Block(values, torch.from_numpy(target[rows]).mT > 0.5)
+
+
+def _check_shapes(path: Path, phi: tuple[int, ...], target: tuple[int, ...], channels: int) -> None:
+    good = len(phi) == 4 and phi[1] >= channels and phi[2] == phi[3] and target == (phi[0], *phi[2:])
+    if not good:
+        raise InputError(
+            f"{path}: φ of shape {phi} and targets of shape {target}, "
+            f"expected (N, {channels} or more, n, n) and (N, n, n)"
+        )
+
+
+def _find(source: Path, stem: str, part: int) -> Path:
+    """The one file of a part; several (noisy variants, say) would be mixed up."""
+    pattern = re.compile(rf"{re.escape(stem)}.*part{part}(?!\d).*\.h5$")
+    found = sorted(path for path in source.glob("*.h5") if pattern.search(path.name))
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise InputError(f"{source}: expected one *{stem}*part{part}*.h5, found {names}: keep one")
+    return found[0]
+
+
+@contextmanager
+def _opened(h5py: Any, path: Path) -> Iterator[Any]:
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(f"{path}: not a whole HDF5 file ({error}): copy or download it again") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def _fresh(h5py: Any, path: Path) -> Iterator[Any]:
+    """A file that gets its name only when it is whole."""
+    partial = path.with_name(f".tmp.{path.name}")
+    try:
+        with h5py.File(partial, "w") as file:
+            yield file
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError("HDF5 files need h5py: pip install 'eitlens[io]'") from None
+    return h5py

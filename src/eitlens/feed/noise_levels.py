@@ -1,0 +1,66 @@
+"""How noisy the boundary data are from sample to sample: a pure function of (seed, epoch, index)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens import random
+from eitlens.checks import choose
+from eitlens.errors import InputError
+from eitlens.forward import add_noise
+from eitlens.forward.base import Data
+from eitlens.random import mixed
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The paper's noise (1 + τ G)(f - f0) with a τ for each sample.
+
+    `levels` is one τ for all (`(0.0,)` is no noise), several to choose from with equal probability, or two ends:
+    of a uniform distribution with `draw="range"`; with `draw="spread"` a third of the samples has no noise, a
+    third a τ between the ends uniform in log τ, and a third one uniform between 0 and the upper end.
+    """
+
+    levels: tuple[float, ...] = (0.0,)
+    draw: Literal["set", "range", "spread"] = "set"
+
+    def __post_init__(self) -> None:
+        choose("noise: draw", self.draw, ("set", "range", "spread"))
+        try:
+            object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
+        except (TypeError, ValueError):
+            raise InputError(f"noise: levels must be a list of numbers, got {self.levels!r}") from None
+        if not self.levels or not all(0 <= level < float("inf") for level in self.levels):
+            raise InputError(f"noise: levels must be finite numbers >= 0, got {list(self.levels)}")
+        if self.draw != "set" and (len(self.levels) != 2 or self.levels[0] > self.levels[1]):
+            raise InputError(f"noise: a {self.draw} has two ends, low <= high, got {list(self.levels)}")
+        if self.draw == "spread" and self.levels[0] <= 0:
+            raise InputError(f"noise: a spread begins above 0, got {list(self.levels)}")
+
+    @property
+    def silent(self) -> bool:
+        """Whether there is none."""
+        return max(self.levels) == 0
+
+    def tau(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Float64[Tensor, "samples"]:
+        """τ of each sample."""
+        if len(self.levels) == 1:
+            return torch.full(index.shape, self.levels[0], dtype=torch.float64, device=index.device)
+        u = random.uniform(mixed(seed, "tau", epoch), index, 1)[:, 0]
+        if self.draw == "range":
+            return self.levels[0] + (self.levels[1] - self.levels[0]) * u
+        if self.draw == "spread":
+            low, high = self.levels
+            log, flat = low * (high / low) ** (3 * u - 1), high * (3 * u - 2)
+            return torch.where(u < 1 / 3, torch.zeros_like(u), torch.where(u < 2 / 3, log, flat))
+        levels = torch.tensor(self.levels, dtype=torch.float64, device=index.device)
+        return levels[(u * len(self.levels)).long()]
+
+    def apply(self, difference: Data, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Data:
+        """The data with their noise: fresh every epoch, fixed for validation and test (always epoch 0)."""
+        if self.silent:
+            return difference
+        return add_noise(difference, self.tau(seed, epoch, index), mixed(seed, "noise", epoch), index)

@@ -1,0 +1,76 @@
+"""The shortest way to an image: one call, from boundary data to probabilities."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.errors import InputError
+from eitlens.imaging.methods import load
+from eitlens.measure.measurement import Measurement
+
+Numbers = Any  # a tensor, an array or nested lists of numbers
+
+
+def reconstruct(
+    difference: Numbers,
+    *,
+    n: int | None = None,
+    model: str | None = None,
+    points: Numbers = None,
+    currents: Numbers = None,
+    refine: int = 0,
+    device: str = "cpu",
+) -> Float64[Tensor, "*batch nx ny"]:
+    """The probability that each node lies inside the inclusion, (n+1, n+1), from f - f0.
+
+    For the uncertainty, the misfit and the warnings use `eitlens.Imager.load(model)(measurement)`.
+
+    Args:
+        difference: (L, 4n) values of f - f0 at the nodes of a Square of any size, or (L, N) at `points`, for the
+            currents cos lθ, l = 1 … L, or for `currents`; (B, L, N) for several bodies.
+        n: cells a side of the image; the network's own (200) by default.
+        model: a name from `eitlens.imaging.shipped()` or the folder of a run; the default network for None.
+        points: (N, 2) places on the boundary of (-1, 1)², where they are not the nodes of a Square.
+        currents: (L, N) injected currents at these places, where they are not cos lθ.
+        refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
+        device: cpu, cuda or auto.
+    """
+    if isinstance(difference, Measurement):
+        raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
+    imager = load(model, device)
+    data = _numbers(difference, "difference")
+    if data.ndim == 3 and len(data):
+        images = [
+            imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False).image
+            for one in data
+        ]
+        return torch.stack(images)
+    return imager(_measurement(data, points, currents), refine=refine, n=n, misfit=False).image
+
+
+def _measurement(data: Tensor, points: Numbers, currents: Numbers) -> Measurement:
+    if points is None:
+        plain = Measurement.of_difference(data)
+        if currents is None:
+            return plain
+        return Measurement(plain.points, _numbers(currents, "currents"), plain.voltages, plain.reference)
+    place = _numbers(points, "points")
+    given = _cosines(place, data) if currents is None else _numbers(currents, "currents")
+    return Measurement(place, given, data, torch.zeros_like(data))
+
+
+def _cosines(points: Tensor, data: Tensor) -> Tensor:
+    """The currents cos lθ at the points; those with l = 4, 8, … lack their small mean, which no one reads."""
+    if points.ndim != 2 or points.shape[1] != 2 or data.ndim != 2:
+        raise InputError(
+            f"expected points (N, 2) and difference (L, N), got {tuple(points.shape)} and {tuple(data.shape)}"
+        )
+    order = torch.arange(1, len(data) + 1, dtype=torch.float64)[:, None]
+    return torch.cos(order * torch.atan2(points[:, 1], points[:, 0]))
+
+
+def _numbers(values: Numbers, name: str) -> Tensor:
+    return checks.physics(values, name).detach().cpu()

@@ -1,0 +1,142 @@
+"""What reads boundary data, and what comes out of it.
+
+A `Reader` is a trained network seen from outside: boundary differences in, logits of the inclusion out. Around it
+an `Imager` (eitlens.imaging.imager) brings any measurement into the form the reader was trained for, calibrates its
+probabilities and says what is doubtful; the result is a `Reconstruction`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from eitlens.domain import Domain
+from eitlens.evaluate.metrics import hard_dice
+from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.phantom import Phantom, indicator
+
+Image = Float64[Tensor, "nx ny"]
+
+
+class Reader(Protocol):
+    """A trained network: f - f0 for the first currents of a family ↦ logits on the grid."""
+
+    @property
+    def currents(self) -> CurrentsConfig:
+        """The family it reads, and the most of it."""
+
+    @property
+    def fewest(self) -> int:
+        """The fewest currents it accepts; equal to `currents.count` when it was trained for exactly that many."""
+
+    @property
+    def reads_gaps(self) -> bool:
+        """Whether it knows what to do with nan at nodes that were not measured; if not, they are filled in."""
+
+    @property
+    def n(self) -> int:
+        """Cells a side of its grid."""
+
+    @property
+    def domain(self) -> Domain:
+        """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+
+    def logits(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
+        """Logits (B, n+1, n+1) of differences (B, L, N), fewest <= L <= currents.count."""
+
+    def noise_level(self, difference: Data) -> Float[Tensor, "samples"] | None:
+        """Its own estimate of τ for each sample, or None where it has none."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Something the user should know about an image: `kind` for programs, `text` for people.
+
+    Kinds: noise, amplitude, contrast, mean, gap, currents, posterior (see docs/measurements.md).
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What the physics-based fine-tuning did; `steps` is 0 when the network's image was kept.
+
+    `contrast` is what the data would rather have than the contrast of training, to first order; None where they
+    do not ask for another.
+    """
+
+    steps: int
+    misfit_before: float
+    misfit_after: float
+    reason: str
+    contrast: float | None = None
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """An image of the inclusion with what is known about it.
+
+    Attributes:
+        image: (n+1, n+1), indexed [i, j] with x = -1 + i h, y = -1 + j h. Of a network: the calibrated probability
+            that the node lies inside. Of direct sampling: its index, scaled to a largest value of 1.
+        uncertainty: √(p (1 - p)), the standard deviation of "inside or not"; None where p is no probability.
+        domain: the body, with the grid of the image; outside it the image is 0.
+        noise: estimated noise level τ of the data; None where there are too few points to tell.
+        misfit: |F(image) - data| / |data|, F the forward solver; None when it was not asked for.
+        warnings: what is doubtful.
+        method, model: how the image was made.
+        seconds: how long it took, from the measurement to the arrays.
+        refinement: what `refine` did; None when it was not asked for.
+    """
+
+    image: Image = field(repr=False)
+    uncertainty: Image | None = field(repr=False)
+    domain: Domain
+    noise: float | None
+    misfit: float | None
+    warnings: tuple[Flag, ...]
+    method: str
+    model: str
+    seconds: float
+    refinement: Refinement | None = None
+
+    @property
+    def inside(self) -> Tensor:
+        """The nodes taken to be inside: image > ½."""
+        return self.image > 0.5
+
+    @property
+    def area(self) -> float | None:
+        """The share of the body's nodes that are taken to be inside; None where the image is no probability."""
+        return None if self.uncertainty is None else float(self.inside[self.domain.inside()].double().mean())
+
+    def dice(self, phantom: Phantom) -> float:
+        """How well it shows a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
+        truth = indicator(self.domain, phantom).double()
+        return float(hard_dice((self.image - 0.5)[None], truth[None]))
+
+    def summary(self) -> dict[str, Any]:
+        """All but the arrays, as plain JSON values."""
+        change = self.refinement
+        return {
+            "method": self.method,
+            "model": self.model,
+            "domain": self.domain.name,
+            "n": self.image.shape[0] - 1,
+            "area": self.area,
+            "noise": self.noise,
+            "misfit": self.misfit,
+            "uncertainty": None if self.uncertainty is None else float(self.uncertainty.mean()),
+            "warnings": [{"kind": flag.kind, "text": flag.text} for flag in self.warnings],
+            "refinement": None if change is None else vars(change).copy(),
+            "seconds": self.seconds,
+        }

@@ -1,0 +1,100 @@
+"""What is doubtful about an image, in words: the measurement is not like what the network was trained on."""
+
+from collections.abc import Iterator
+
+import torch
+
+from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.calibration import Calibration
+from eitlens.imaging.reconstruction import Flag, Refinement
+from eitlens.measure.prepare import Prepared
+
+NOISIEST, MARGIN = 0.2, 1.1
+WIDEST_GAP, LARGEST_MEAN, LARGEST_RESIDUAL = 0.13, 0.02, 2e-3
+
+
+def input_flags(prepared: Prepared, noise: float | None, calibration: Calibration) -> Iterator[Flag]:
+    """What the data alone say."""
+    if noise is not None and noise > MARGIN * NOISIEST:
+        yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {NOISIEST:.0%}")
+    if prepared.mean > LARGEST_MEAN:
+        yield Flag(
+            "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"
+        )
+    if prepared.gap > WIDEST_GAP:
+        yield Flag(
+            "gap",
+            f"a piece of length {prepared.gap:.2g} of the boundary (of {prepared.domain.perimeter:.3g}) has no "
+            "voltage: there the data are interpolated (from 64 even points to 0.1 %, from 32 to 2 %, from 16 to 10 %)",
+        )
+    if prepared.residual > LARGEST_RESIDUAL:
+        yield Flag(
+            "currents", f"the currents combine to those of the network with {prepared.residual:.1%} left over"
+        )
+    if prepared.unread:
+        read = len(prepared.difference)
+        yield Flag(
+            "currents",
+            f"the currents given combine to cos lθ only up to l = {read}, and what else they tell is not used: "
+            f"inject cos {read + 1}θ too",
+        )
+    yield from _amplitude(prepared.difference, calibration)
+
+
+def sign_flags(prepared: Prepared, currents: CurrentsConfig) -> Iterator[Flag]:
+    """Whether the power Σ g (f - f0) is that of inclusions that conduct better than the body: negative."""
+    g = currents.build(prepared.domain)[: len(prepared.difference)]
+    if float((g * prepared.difference).sum()) > 0:
+        yield Flag(
+            "contrast",
+            "f - f0 has the sign of inclusions that conduct less than the body: are voltages and reference swapped?",
+        )
+
+
+def contrast_flags(
+    prepared: Prepared,
+    currents: CurrentsConfig,
+    misfit: float | None,
+    noise: float | None,
+    calibration: Calibration,
+) -> Iterator[Flag]:
+    """What the physics says of data and image together."""
+    wrong = [*sign_flags(prepared, currents)]
+    if wrong:
+        yield from wrong
+        return
+    if noise is not None and noise > MARGIN * NOISIEST:
+        return  # Nobody knows what to expect, and the noise has a flag of its own.
+    limit = calibration.misfit(noise)
+    if misfit is not None and limit is not None and misfit > limit:
+        few = "are the points too few, or " if prepared.gap > WIDEST_GAP else "are "
+        yield Flag(
+            "contrast",
+            f"the network's image leaves {misfit:.0%} of the data unexplained (in training 99 % left at most "
+            f"{limit:.0%}): "
+            f"{few}the inclusions not {calibration.contrast:g} times as conductive as the body?",
+        )
+
+
+def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
+    """What the fine-tuning says."""
+    if change.contrast is not None:
+        side = "less" if change.contrast < contrast else "more"
+        text = f"fine-tuning asks for inclusions {side} conductive than {contrast:g} times the body"
+        yield Flag(
+            "contrast", f"{text}, nearer to {change.contrast:.2g}: the image may be too large or too small"
+        )
+
+
+def _amplitude(data: Data, calibration: Calibration) -> Iterator[Flag]:
+    sizes = data.square().mean(-1).sqrt().tolist()
+    for k, (size, (low, high)) in enumerate(zip(sizes, calibration.amplitudes, strict=False)):
+        if not low <= size <= high:
+            text = f"f - f0 of current {k + 1} has size {size:.3g}, usual are {low:.3g} to {high:.3g}"
+            yield Flag(
+                "amplitude", f"{text}: inclusions too small or too large, another contrast or another unit?"
+            )
+            return
+    if not calibration.amplitudes and not bool(torch.any(data != 0)):
+        yield Flag("amplitude", "f - f0 is zero: there is nothing to see")

@@ -1,0 +1,62 @@
+"""Measurement files: read in any of five formats, told by their content; written as .npz or .json.
+
+See docs/measurements.md. Nothing is unpickled, no other file is opened, and whatever is wrong is one line.
+"""
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from torch import Tensor
+
+from eitlens.errors import InputError
+from eitlens.files import make_folder, write_atomically
+from eitlens.measure.formats import npz, text
+from eitlens.measure.isolation import SafeParser
+from eitlens.measure.measurement import Measurement
+from eitlens.measure.parsing import HELP, LIMIT, check_size
+
+
+def read(path: Path | str) -> Measurement:
+    """The measurement in a file, or in what comes through the pipe for `-`."""
+    if str(path) == "-":
+        return _parse(_content(sys.stdin.buffer, "standard input"), "standard input")
+    try:
+        with Path(path).open("rb") as stream:
+            content = _content(stream, str(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: {reason}: {HELP}") from None
+    return _parse(content, str(path))
+
+
+def write(measurement: Measurement, to: Path | str) -> None:
+    """Write .npz or .json, by the suffix, whole or not at all; folders above it are made."""
+    path = Path(to)
+    if path.suffix == ".json":
+        content = text.write(measurement.to_dict())
+    elif path.suffix == ".npz":
+        values = measurement.to_arrays()
+        content = npz.write({k: v.numpy() if isinstance(v, Tensor) else v for k, v in values.items()})
+    else:
+        raise InputError(
+            f"{path}: measurements are written as .npz or .json, got {path.suffix or 'no suffix'!r}"
+        )
+    make_folder(path.parent)
+    write_atomically(path, content)
+
+
+def _parse(content: bytes, where: str) -> Measurement:
+    parser = SafeParser()
+    try:
+        return parser(content, where)
+    finally:
+        parser.close()
+
+
+def _content(stream: BinaryIO, where: str) -> bytes:
+    content = stream.read(LIMIT + 1)
+    check_size(content, where)
+    return content

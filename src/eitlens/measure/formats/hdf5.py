@@ -1,0 +1,61 @@
+"""HDF5, and MATLAB's .mat of version 7.3, which is HDF5 with its axes reversed: the names as data sets at the top."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from eitlens.errors import InputError
+from eitlens.measure.measurement import NAMES
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def recognises(content: bytes) -> bool:
+    """Whether it has the signature, at the start or behind MATLAB's header."""
+    return content.startswith(_MAGIC) or _matlab(content)
+
+
+def read(content: bytes, limit: int) -> dict[str, Any]:
+    """The data sets with the names of a measurement. Links to other files are not followed."""
+    try:
+        import h5py
+    except ImportError:
+        raise InputError("HDF5 files need h5py: pip install 'eitlens[io]'") from None
+    with h5py.File(io.BytesIO(content), "r") as file:
+        # Asking `name in file` would follow a link to another file.
+        names = set(file.keys())
+        found = {name: _data_set(h5py, file, name) for name in NAMES if name in names}
+        if sum(8 * data.size for data in found.values()) > limit:
+            raise InputError(f"more than {limit >> 20} MiB of arrays")
+        body = {"domain": _text(found.pop("domain")[()])} if "domain" in found else {}
+        arrays = {name: np.asarray(data[()]) for name, data in found.items()}
+    if _matlab(content):
+        arrays = {name: _turned(name, array) for name, array in arrays.items()}
+    return arrays | body
+
+
+def _data_set(h5py: Any, file: Any, name: str) -> Any:
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink) or not isinstance(
+        file[name], h5py.Dataset
+    ):
+        raise InputError(f"{name} is not a data set of this file")
+    data = file[name]
+    if data.is_virtual or data.external:
+        raise InputError(f"{name} is kept in another file: copy it into this one")
+    if data.dtype.kind not in "bifu" and name != "domain":
+        raise InputError(f"{name}: expected real numbers, got {data.dtype}")
+    return data
+
+
+def _matlab(content: bytes) -> bool:
+    return content.startswith(b"MATLAB 7.3") and content[512:520] == _MAGIC
+
+
+def _text(value: Any) -> str:
+    """The name of a body: bytes, or as MATLAB keeps it, a row of the codes of its letters."""
+    return value.decode() if isinstance(value, bytes) else "".join(map(chr, np.ravel(value)))
+
+
+def _turned(name: str, array: np.ndarray) -> np.ndarray:
+    return array.ravel() if name in ("mask", "conductivity") and 1 in array.shape else array.T

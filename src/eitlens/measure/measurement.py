@@ -1,0 +1,199 @@
+"""A measurement: what a box of electrodes knows about a body. Its files are in eitlens.measure.files."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.domain import Domain, Square, check_boundary_values
+from eitlens.domain.bodies import BODIES, SQUARE
+from eitlens.errors import InputError, naming
+from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig
+
+FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
+_LARGEST, _SMALLEST = 1e12, 1e-12
+_THINNEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Voltages at points of the boundary of a body, for a number of injected currents.
+
+    Tensors, arrays and nested lists of real numbers will do; they are kept as float64 tensors on the CPU.
+
+    Attributes:
+        points: (N, 2), on the boundary, in any order, none twice.
+        currents: (L, N), the density g of the injected current at the points; zero mean along the boundary.
+        voltages: (L, N), the potential f at the points, up to a constant for each current.
+        reference: (L, N), the potential f0 of the body without inclusions, measured or computed; when left out it
+            is computed for a uniform body of conductivity `conductivity`. Zero when `voltages` are differences.
+        mask: (N,) or (L, N), true where the voltage was measured; what is false is ignored and filled in.
+        conductivity: σ0 of the body around the inclusions.
+        domain: the body, on any grid. In files it is a name, and left out for the square.
+        source: the file it was read from, for errors that are found later; no part of a file.
+    """
+
+    points: Float64[Tensor, "points 2"]
+    currents: Float64[Tensor, "currents points"]
+    voltages: Float64[Tensor, "currents points"]
+    reference: Float64[Tensor, "currents points"] | None = None
+    mask: Bool[Tensor, "points"] | Bool[Tensor, "currents points"] | None = None
+    conductivity: float = 1.0
+    domain: Domain = SQUARE
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise InputError(f"domain: expected a body such as eitlens.Disk(200), got {self.domain!r}")
+        for name in ("points", "currents", "voltages", "reference", "mask"):
+            object.__setattr__(self, name, _kept(getattr(self, name), name))
+        object.__setattr__(self, "conductivity", checks.number(self.conductivity, "conductivity"))
+        if self.points.ndim != 2 or self.points.shape[1] != 2:
+            raise InputError(
+                f"points: expected (N, 2) coordinates, got an array of shape {_shape(self.points)}"
+            )
+        count = len(self.points)
+        if not FEWEST_POINTS <= count <= MOST_POINTS:
+            raise InputError(
+                f"points: expected {FEWEST_POINTS} to {MOST_POINTS} boundary points, got {count}"
+            )
+        _bounded(self.points, "points")
+        checks.positive_number(self.conductivity, "conductivity")
+        if not _THINNEST <= self.conductivity <= 1 / _THINNEST:
+            raise InputError(f"conductivity: {self.conductivity:.3g} is out of range: is the unit right?")
+        _check_rows(self.currents, "currents", count, None)
+        if float(self.currents.abs().max()) < _SMALLEST:
+            raise InputError("currents: all are zero or nearly: there is no voltage without current")
+        _check_rows(self.voltages, "voltages", count, len(self.currents), self.present)
+        if self.reference is not None:
+            _check_rows(self.reference, "reference", count, len(self.currents), self.present)
+
+    @property
+    def present(self) -> Bool[Tensor, "currents points"]:
+        """Which voltages there are."""
+        shape = (len(self.currents), len(self.points))
+        if self.mask is None:
+            return torch.ones(shape, dtype=torch.bool)
+        if tuple(self.mask.shape) not in (shape, shape[1:]):
+            raise InputError(
+                f"mask: expected {shape[1]} values, or {shape}, true where a voltage was measured; "
+                f"got an array of shape {_shape(self.mask)}"
+            )
+        return self.mask.expand(shape)
+
+    @staticmethod
+    def of_difference(
+        difference: Data, currents: CurrentsConfig | None = None, domain: Domain | None = None
+    ) -> "Measurement":
+        """From f - f0 for the first L of a family, cosines by default, at the boundary nodes of a domain.
+
+        Without one, values (L, 4n) are taken to be those at the nodes of Square(n).
+        """
+        given = checks.physics(difference, "f - f0").detach().cpu()
+        body = _square(given) if domain is None else domain
+        data = check_boundary_values(body, given, "f - f0")
+        if data.ndim != 2:
+            raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(given)}")
+        family = currents if currents is not None else CurrentsConfig(count=len(data))
+        return Measurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values, without what is left out."""
+        return {key: v.tolist() if isinstance(v, Tensor) else v for key, v in self.to_arrays().items()}
+
+    def to_arrays(self) -> dict[str, Any]:
+        """What goes to a file, by name, without what is left out."""
+        values = {name: getattr(self, name) for name in NAMES}
+        values["domain"] = None if self.domain.name == SQUARE.name else self.domain.name
+        return {key: value for key, value in values.items() if value is not None}
+
+    @staticmethod
+    def from_arrays(values: object, where: str = "measurement") -> "Measurement":
+        """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
+        if not isinstance(values, dict):
+            raise InputError(
+                f"{where}: expected an object with the keys {', '.join(NAMES)}, got a {type(values).__name__}"
+            )
+        for key in values:
+            if key not in NAMES:
+                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(NAMES)}")
+        for key in NAMES[:3]:
+            if values.get(key) is None:
+                raise InputError(
+                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(NAMES[:3])}"
+                )
+        given = {key: value for key, value in values.items() if value is not None}
+        body = _body(where, given.pop("domain", SQUARE.name))
+        arrays = {key: checks.physics(value, f"{where}: {key}") for key, value in given.items()}
+        return _at(where, arrays, body)
+
+
+NAMES = tuple(field.name for field in fields(Measurement) if field.name != "source")
+"""What a file may hold, the first three at least."""
+
+
+def _square(difference: Data) -> Square:
+    """The square with so many boundary nodes."""
+    if difference.ndim != 2 or difference.shape[1] % 4 or difference.shape[1] < FEWEST_POINTS:
+        raise InputError(
+            f"f - f0: expected (L, 4n) values at the boundary nodes, got an array of shape {_shape(difference)}: "
+            "give `points` for others"
+        )
+    return Square(difference.shape[1] // 4)
+
+
+def _body(where: str, given: object) -> Domain:
+    """The body of that name."""
+    import numpy as np
+
+    name = str(given.item() if isinstance(given, np.ndarray) and given.size == 1 else given)
+    if name not in BODIES:
+        raise InputError(f"{where}: domain: expected one of {', '.join(BODIES)}, got {name[:40]!r}")
+    return BODIES[name]
+
+
+def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
+    """Rows of one number each stay rows; a single current may be given as a plain row."""
+    for key in ("currents", "voltages", "reference"):
+        if key in arrays and arrays[key].ndim == 1:
+            arrays[key] = arrays[key][None]
+    with naming(where):
+        return Measurement(**arrays, domain=body, source=where)
+
+
+def _kept(given: object, name: str) -> Tensor | None:
+    """What is given as a float64 tensor, a mask as a boolean one."""
+    if given is None and name in ("reference", "mask"):
+        return None
+    values = checks.physics(given, name).detach().cpu()
+    return values != 0 if name == "mask" else values
+
+
+def _check_rows(
+    values: Tensor, name: str, points: int, rows: int | None, present: Tensor | None = None
+) -> None:
+    if values.ndim != 2 or values.shape[1] != points or rows not in (None, len(values)):
+        expected = f"({'L' if rows is None else rows}, {points})"
+        swapped = values.ndim == 2 and values.shape[0] == points
+        raise InputError(
+            f"{name}: expected {expected} values, a row a current and a column a point, "
+            f"got an array of shape {_shape(values)}{': transpose it' if swapped else ''}"
+        )
+    if not 1 <= len(values) <= MOST_CURRENTS:
+        raise InputError(f"{name}: expected 1 to {MOST_CURRENTS} currents, got {len(values)}")
+    _bounded(values if present is None else values[present], name)
+
+
+def _bounded(values: Tensor, name: str) -> None:
+    """Finite, and of a size whose square is still a number."""
+    checks.finite(values, name)
+    if values.numel() and float(values.abs().max()) > _LARGEST:
+        raise InputError(f"{name}: values up to {float(values.abs().max()):.3g}: is the unit right?")
+
+
+def _shape(values: Tensor) -> tuple[int, ...]:
+    return tuple(values.shape)

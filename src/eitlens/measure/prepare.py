@@ -1,0 +1,135 @@
+"""Any measurement in the form a reader was trained for: f - f0 of its own currents at the nodes of its own grid.
+
+The potential is linear in the current, f = Λ g. If the wanted current is a combination of the injected ones, w = Σ_k
+C_k g_k, so is its potential, and nothing is lost but what noise gains by the factor |C|. The combination is found by
+least squares at the measured points; its residual says whether the injected currents span the wanted one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from eitlens.domain import Domain, boundary
+from eitlens.errors import InputError, naming
+from eitlens.forward.base import Data
+from eitlens.forward.currents import CurrentsConfig, project
+from eitlens.measure import noise_estimate as noise
+from eitlens.measure.measurement import FEWEST_POINTS, Measurement
+
+SPANNED = 0.02
+_FINE = 400
+_RCOND = 1e-6
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a reader is given, and what was found on the way.
+
+    Attributes:
+        difference: (L, N), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
+        seen: (L, N), the nodes next to a measured point.
+        noise: estimate of τ from the roughness of the data between the points; None where they are too far apart.
+        gap: the longest piece of boundary without a voltage.
+        mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
+        residual: the largest |w - Σ C g| / |w| over the wanted currents.
+        unread: how many wanted currents are not among them though as many independent ones were given.
+        domain: the body at whose boundary nodes they are.
+    """
+
+    difference: Data
+    seen: Bool[Tensor, "currents boundary"]
+    noise: float | None
+    gap: float
+    mean: float
+    residual: float
+    unread: int
+    domain: Domain
+
+
+def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
+    """As many of the wanted currents as the injected ones span, at the nodes of a domain; at least `fewest`.
+
+    Errors name the file that the measurement was read from.
+    """
+    with naming(measurement.source):
+        return _prepared(measurement, wanted, fewest, domain)
+
+
+def _prepared(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
+    if measurement.domain.name != domain.name:
+        raise InputError(
+            f"the measurement is of a {measurement.domain.name}, and this method knows only the {domain.name}: "
+            "use direct sampling (--method dsm), which takes any body"
+        )
+    s = boundary.arclength(measurement.points, domain)
+    fine = domain.at(_FINE)
+    family = wanted.build(fine)
+    mixing, residual = _combination(
+        measurement.currents, boundary.from_nodes(family, s, fine), wanted, fewest
+    )
+    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)
+    present = ~(uses.double() @ (~measurement.present).double() > 0)
+    voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
+    if measurement.reference is None:
+        empty = fine.background(family[: len(mixing)])
+        reference = boundary.from_nodes(empty, s, fine) / measurement.conductivity
+    else:
+        reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
+    unread = min(_independent(measurement.currents), wanted.count) - len(mixing)
+    data = (voltage - reference) * measurement.conductivity
+    return _on_nodes(data, present, s, domain, residual, max(unread, 0))
+
+
+def _combination(
+    given: Float64[Tensor, "given points"],
+    wanted: Float64[Tensor, "wanted points"],
+    family: CurrentsConfig,
+    fewest: int,
+) -> tuple[Float64[Tensor, "spanned given"], float]:
+    """C for the first wanted currents that are spanned, and the largest residual among them."""
+    mixing = torch.linalg.lstsq(given.T, wanted.T, rcond=_RCOND, driver="gelsd").solution.T
+    residual = (mixing @ given - wanted).norm(dim=1) / wanted.norm(dim=1)
+    bad = torch.nonzero(residual > SPANNED).flatten().tolist()
+    spanned = bad[0] if bad else len(wanted)
+    if spanned < fewest:
+        raise InputError(
+            f"currents: the {len(given)} given do not span current {spanned + 1} of the {family.family} family, which "
+            f"the model reads ({float(residual[spanned]):.0%} of it is left over): inject cos lθ, l = 1 … {fewest}, or "
+            "currents that combine to them"
+        )
+    return mixing[:spanned], float(residual[:spanned].max())
+
+
+def _independent(given: Float64[Tensor, "given points"]) -> int:
+    """How many of the currents say something new, however strong they are: one that is injected again does not."""
+    even = given / given.norm(dim=1, keepdim=True).clamp(min=1e-300)
+    return int(torch.linalg.matrix_rank(even, rtol=SPANNED))
+
+
+def _on_nodes(
+    data: Float64[Tensor, "currents points"],
+    present: Bool[Tensor, "currents points"],
+    s: Float64[Tensor, "points"],
+    domain: Domain,
+    residual: float,
+    unread: int,
+) -> Prepared:
+    rows, seen, levels, gap = [], [], [], 0.0
+    for row, there in zip(data, present, strict=True):
+        if int(there.sum()) < FEWEST_POINTS:
+            raise InputError(
+                f"mask: {int(there.sum())} of {len(s)} points are left with a voltage for every current that cos lθ is "
+                f"combined of: {FEWEST_POINTS} are needed"
+            )
+        rows.append(boundary.to_nodes(row[None, there], s[there], domain)[0])
+        seen.append(boundary.near(s[there], domain))
+        levels.append(noise.estimate(row[there], s[there], domain))
+        gap = max(gap, boundary.largest_gap(s[there], domain))
+    nodes = torch.stack(rows)
+    size = nodes.square().mean(1).sqrt()
+    mean = torch.where(size > 0, nodes.mean(1).abs() / size.clamp(min=1e-300), 0.0)
+    found = [level for level in levels if level is not None]
+    tau = (sum(level**2 for level in found) / len(found)) ** 0.5 if found else None
+    return Prepared(project(nodes), torch.stack(seen), tau, gap, float(mean.max()), residual, unread, domain)

@@ -1,0 +1,110 @@
+"""docs/results.md: written by `eitlens benchmark`, from the result files alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eitlens.paper import table1, table2
+from eitlens.paper.cells import TABLE1, VARIANTS, read_shipped, read_table
+from eitlens.paper.heads import HEADS
+from eitlens.paper.markdown import number, table
+from eitlens.paper.orderings import orderings
+from eitlens.paper.published import LEVELS, METRICS, published
+from eitlens.weights import SHIPPED
+
+_HEAD = """# Results
+
+Written by `eitlens benchmark table1` and `eitlens benchmark table2` from the files in `results`: do not edit. What
+these numbers mean, what reproduced and what did not: [findings.md](findings.md).
+
+Each cell of Table 1 is one network trained at one noise level by the paper's recipe (8,640 training samples of
+`eitlens generate --preset paper`, 50 epochs, the best of 50 validations kept; in batches of 32 and bfloat16, where the
+published code has 10 and float32) and scored on the 2,000 test samples. {state} Names in bold are networks that come
+with the package: trained by another recipe, and one network for all noise levels. Metrics are defined in
+[training.md](training.md).
+"""
+_NOTES = {
+    "paper_l2": """The published code halves this error, and so does our metric of that name; the printed columns for
+τ > 0 are most likely on a scale √2 larger than those for τ = 0 (see findings).""",
+    "cross_entropy": "Mean over the nodes, in nats.",
+    "soft_dice": "The paper's form, without a threshold.",
+}
+_APART = """The networks of the package on the 2,000 test samples of `paper-disjoint`, whose data come from another
+solver (boundary integrals, nine digits) than those they were trained on."""
+_ORDERINGS = """By the Dice score, over pairs of networks: `holds` or `reversed` where the 95 % intervals of the means
+do not overlap. The intervals know of the test set only, not of another seed."""
+_COSTS = """Layers, width, modes and norm are the paper's words, as far as it has them: `layer` is the norm of
+attention (all convolutions have batch norms), and the Hybrid UT has five levels down and four up. The paper's
+parameters are those of its own table of costs, or of its Table 1 where that has no such row. GFLOP: 10⁹ operations
+of the forward pass of one image, a multiplication with an addition counted as two; those of cosine and sine
+transforms, which are products with tables here, not FFTs, stand apart. The paper's column is its profiler's for a
+batch of 8, which counts convolutions forward, matrix products forward and backward, and no transposed
+convolutions: the two are not comparable. The batch of its speeds is not stated. With a batch of 8 arithmetic does
+not decide on an H200: `uit-small` has a quarter of UIT's and is no faster."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the page's numbers come from: the root of the repository, and the networks of the package."""
+
+    root: Path
+    shipped: Path = SHIPPED
+
+    @property
+    def results(self) -> Path:
+        """The result files."""
+        return self.root / "results"
+
+    @property
+    def recorded(self) -> Path:
+        """Speeds measured on a GPU."""
+        return self.root / "benchmarks" / "results" / "models_h200.jsonl"
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.root / "docs" / "results.md"
+
+    @property
+    def quoting(self) -> tuple[Path, ...]:
+        """The prose about it, whose quoted numbers are kept up to date."""
+        docs = self.root / "docs"
+        pages = (docs / "findings.md", docs / "measurements.md", self.root / "README.md")
+        return tuple(page for page in pages if page.exists())
+
+
+def _state(done: int, wanted: int) -> str:
+    if done == wanted:
+        return f"All {wanted} cells are done."
+    return f"{done} of {wanted} cells are done; the others are shown as missing."
+
+
+def compose(places: Places) -> str:
+    """The page's text."""
+    cells, shipped = read_table(places.results / TABLE1), read_shipped(places.shipped)
+    parts = [_HEAD.format(state=_state(len(cells), len(published()) * len(LEVELS))), "## Table 1"]
+    for metric in METRICS:
+        parts += [f"### {HEADS[metric]}", _NOTES[metric], table1.comparison(cells, shipped, metric)]
+    parts += ["### Every metric", "Mean over the test set and half of its 95 % bootstrap interval."]
+    parts += [table1.everything(cells, shipped), "## Orderings", _ORDERINGS, orderings(cells)]
+    apart = read_shipped(places.shipped, "paper-disjoint")
+    parts += ["## Phantoms whose ellipses do not touch", _APART, table1.everything({}, apart)]
+    parts += ["## Trained without noise, tested with it"]
+    for metric in ("soft_dice", "paper_l2"):
+        parts += [f"{HEADS[metric]}:", table1.clean_under_noise(cells, metric)]
+    parts += ["## The runs", table1.runs(cells), *_variants(places.results / VARIANTS)]
+    costs = table2.read_costs(places.results / "table2")
+    parts += ["## Table 2", _COSTS, table2.table2(costs, places.recorded)]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _variants(folder: Path) -> list[str]:
+    """Cells trained by a changed recipe, if there are any: the named variants of `eitlens benchmark table1`."""
+    rows = []
+    for place in sorted(path for path in folder.glob("*") if path.is_dir()):
+        for cell, record in read_table(place).items():
+            scores = record.scores[cell.tau]
+            values = [number(scores[metric].mean) for metric in HEADS]
+            rows.append([place.name, published()[cell.preset].title, f"{cell.tau:g}", *values])
+    if not rows:
+        return []
+    return ["## Variants of the recipe", table(["variant", "network", "τ", *HEADS.values()], rows)]

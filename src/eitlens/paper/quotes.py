@@ -1,0 +1,113 @@
+"""Numbers quoted in prose, kept equal to the result files.
+
+In a Markdown file `0.883<!--= table1/uit/0 soft_dice 0.05 -->` is a number with where it comes from, which is not
+seen when the page is rendered. Sources:
+
+table1/NETWORK/TAU METRIC [AT]          the mean of a metric of evaluation.json at noise AT, TAU when left out
+variants/NAME/NETWORK/TAU METRIC [AT]   the same of a variant
+table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.cross_entropy
+table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
+shipped/NAME/L METRIC AT                a network of the package, given L currents
+sweep/NAME/KIND METRIC VALUE            the same, from the sweep.json beside its weights
+limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
+study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
+paper/NETWORK METRIC AT                 what the paper prints
+"""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from eitlens.errors import InputError
+from eitlens.evaluate.sweep import read
+from eitlens.paper.cells import read_record, read_shipped
+from eitlens.paper.markdown import NONE, number
+from eitlens.paper.page import Places
+from eitlens.paper.published import published
+
+_QUOTE = re.compile(r"(?P<value>[^\s(>]+)<!--= (?P<source>[^>]+?) -->")
+
+
+def refresh(text: str, places: Places) -> str:
+    """The text with every quoted number as the result files have it now; – where they have none."""
+    return _QUOTE.sub(lambda m: f"{lookup(m['source'], places)}<!--= {m['source']} -->", text)
+
+
+def sources(text: str) -> list[str]:
+    """What the text quotes."""
+    return [match["source"] for match in _QUOTE.finditer(text)]
+
+
+def lookup(source: str, places: Places) -> str:
+    """The number of a source as it is written."""
+    try:
+        place, key, *rest = source.split()
+        kind, _, name = place.partition("/")
+        if kind == "limit":
+            return number(_limit(places.results / "information_limit", name, key, " ".join(rest)))
+        if kind == "sweep":
+            return number(_swept(places.shipped, name, key, " ".join(rest)))
+        if kind == "study":
+            return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
+        at = float(rest[0]) if rest else None
+        if kind == "paper":
+            return number(published()[name].value(key, at or 0.0))
+        if kind == "shipped":
+            return number(_mean(read_shipped(places.shipped).get(name, {}), at or 0.0, key))
+        folder = places.results / place
+        if not (folder / "evaluation.json").exists():
+            return NONE
+        record = read_record(folder)
+        if key.startswith("result."):
+            return number(_entry(record.result, key.split(".")[1:]))
+        if key.startswith("log."):
+            return number(_logged(folder / "log.csv", key.removeprefix("log."), rest[0]))
+        return number(_mean(record.scores, float(folder.name) if at is None else at, key))
+    except (KeyError, ValueError, TypeError, OSError, StopIteration) as error:
+        raise InputError(
+            f"quoted number {source!r}: no such source ({error}): see evaluate.tables.quotes"
+        ) from None
+
+
+def _mean(scores: Any, tau: float, metric: str) -> float | None:
+    return scores[tau][metric].mean if tau in scores else None
+
+
+def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
+    path = folder / f"{cell}{'_compared' if method else ''}.json"
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    values = found[method or "scores"][metric]
+    return float(sum(values) / len(values))
+
+
+def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
+    network, kind = name.split("/")
+    path = weights / network / "sweep.json"
+    if not path.exists():
+        return None
+    point = next(point for point in read(path) if point.kind == kind and str(point.value) == value)
+    return point.score.metrics[metric].mean
+
+
+def _study(path: Path, keys: list[str], percent: bool) -> str:
+    if not path.exists():
+        return NONE
+    value = _entry(json.loads(path.read_text(encoding="utf-8")), keys)
+    if not percent:
+        return f"{value:g}" if value == int(value) else number(value)
+    return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
+
+
+def _entry(values: Any, keys: list[str]) -> float:
+    for key in keys:
+        values = values[int(key) if isinstance(values, list) else key]
+    return float(values)
+
+
+def _logged(log: Path, metric: str, epoch: str) -> float:
+    with log.open(encoding="utf-8", newline="") as stream:
+        return next(float(row[metric]) for row in csv.DictReader(stream) if row["epoch"] == epoch)

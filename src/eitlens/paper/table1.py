@@ -1,0 +1,102 @@
+"""Table 1 and what belongs to it: every metric beside the paper's, clean networks under noise, the runs."""
+
+from collections.abc import Iterable, Mapping
+
+from eitlens.evaluate.statistics import Summary
+from eitlens.paper.cells import Cell, Record, Scores
+from eitlens.paper.heads import HEADS
+from eitlens.paper.markdown import MISSING, NONE, number, table, with_interval
+from eitlens.paper.published import LEVELS, published
+
+Cells = Mapping[Cell, Record]
+Shipped = Mapping[str, Scores]
+
+
+def comparison(cells: Cells, shipped: Shipped, metric: str) -> str:
+    """One metric at the three noise levels, ours and the paper's; the networks of the package below."""
+    heads = ["network", *(f"{who}τ = {tau:g}" for tau in LEVELS for who in ("", "paper, "))]
+    rows = []
+    for name, row in published().items():
+        pairs = ((own(cells, Cell(name, tau), metric), row.value(metric, tau)) for tau in LEVELS)
+        rows.append([row.title, *(text for mine, theirs in pairs for text in (mine, number(theirs)))])
+    for name, scores in shipped.items():
+        found = (number(_mean(scores.get(tau, {}), metric), MISSING) for tau in LEVELS)
+        rows.append([_shipped_title(name), *(text for mine in found for text in (f"**{mine}**", NONE))])
+    return table(heads, rows)
+
+
+def _shipped_title(name: str) -> str:
+    network, _, currents = name.partition("/")
+    return f"**{network}, L = {currents}**"
+
+
+def own(cells: Cells, cell: Cell, metric: str) -> str:
+    """Our number of a cell, at the noise it was trained with."""
+    record = cells.get(cell)
+    return number(None if record is None else _mean(record.scores.get(cell.tau, {}), metric), MISSING)
+
+
+def everything(cells: Cells, shipped: Shipped) -> str:
+    """Every metric of ours with half of its 95 % interval, for each cell there is."""
+    rows = [
+        [_title(cell), f"{cell.tau:g}", *_values(cells[cell].scores.get(cell.tau, {}))]
+        for cell in in_order(cells)
+    ]
+    for name, scores in shipped.items():
+        rows += [[_shipped_title(name), f"{tau:g}", *_values(values)] for tau, values in scores.items()]
+    return table(["network", "τ", *HEADS.values()], rows)
+
+
+def clean_under_noise(cells: Cells, metric: str) -> str:
+    """Networks trained without noise, tested with it, beside those trained at the level of the test."""
+    heads = ["network", *(f"clean, tested at {tau:g}" for tau in LEVELS)]
+    heads += [f"trained and tested at {tau:g}" for tau in LEVELS[1:]]
+    rows = []
+    for name, row in published().items():
+        record = cells.get(Cell(name, 0.0))
+        if record is not None:
+            clean = [number(_mean(record.scores.get(tau, {}), metric), MISSING) for tau in LEVELS]
+            rows.append([row.title, *clean, *(own(cells, Cell(name, tau), metric) for tau in LEVELS[1:])])
+    return table(heads, rows)
+
+
+def runs(cells: Cells) -> str:
+    """How each cell was trained, and how far training and validation came apart."""
+    heads = ["network", "τ", "epochs", "batch", "precision", "seed", "minutes", "machine", "epoch kept"]
+    heads += ["loss at the end", "validation CE, kept", "validation CE, at the end"]
+    return table(heads, ([_title(cell), f"{cell.tau:g}", *_run(cells[cell])] for cell in in_order(cells)))
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """By the paper's rows, then by noise."""
+    names = list(published())
+    return sorted(cells, key=lambda cell: (names.index(cell.preset), cell.tau))
+
+
+def _run(record: Record) -> list[str]:
+    config, result = record.config, record.result
+    best, last = result["best"], result["last"]
+    return [
+        f"{config['epochs']:g}",
+        str(config["batch"]),
+        config["precision"],
+        str(config["seed"]),
+        f"{result['minutes']:.1f}",
+        result["device"],
+        f"{best['step'] / result['steps'] * config['epochs']:.0f}",
+        number(result["loss"]),
+        number(best["cross_entropy"]),
+        number(last["cross_entropy"]),
+    ]
+
+
+def _title(cell: Cell) -> str:
+    return published()[cell.preset].title
+
+
+def _mean(values: Mapping[str, Summary], metric: str) -> float | None:
+    return values[metric].mean if metric in values else None
+
+
+def _values(values: Mapping[str, Summary]) -> list[str]:
+    return [with_interval(values.get(metric)) for metric in HEADS]

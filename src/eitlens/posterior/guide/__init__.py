@@ -1,0 +1,1 @@
+"""A network that guesses where ellipses are, so that chains start there."""

@@ -1,0 +1,89 @@
+"""Proposals of a guide: phantoms, or the last ellipses of one, drawn anew by a learned density q(u | y, s).
+
+Under the prior the numbers u of a phantom are uniform, so a proposal u' for u is accepted with min(1, r),
+
+    log r = ℓ_s(u') - ℓ_s(u) + Σ_t [log q(u_t | …) - log q(u'_t | …)],
+
+the sum over the numbers that were drawn. q speaks of ellipses in an order, the posterior does not care: the current
+phantom is put in that order first, and a proposal that is not in it is refused. Whatever q is, the limit is the
+posterior; a good one gets there soon.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.phantom.samplers import PER_ELLIPSE
+from eitlens.posterior.model.likelihood import Level, Likelihood
+from eitlens.posterior.model.ordered import from_numbers, in_order, ordered, to_numbers
+from eitlens.posterior.model.target import Target
+from eitlens.posterior.moves.jumps import Proposal
+
+# Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
+_SURE = 0.04
+
+
+@runtime_checkable
+class Guide(Protocol):
+    """A density of ordered numbers given data, as `eitlens.posterior.guide.network`."""
+
+    @property
+    def flattest(self) -> float:
+        """The largest level s it knows."""
+
+    def read(self, measured: Tensor, tau: Tensor, level: Tensor) -> Tensor:
+        """What it sees of data (n, currents, boundary) at noise τ and level s."""
+
+    def renew(
+        self, reading: Tensor, numbers: Tensor, kept: Tensor, tries: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The first `kept` numbers as they are, the others drawn, [row, try]; the log of all factors; before also."""
+
+
+@dataclass(frozen=True)
+class Guidance:
+    """A guide and how it is asked: `tries` proposals at once, from the level `top` downwards."""
+
+    guide: Guide
+    tries: int
+    top: float
+
+    def read(self, likelihood: Likelihood, level: Level) -> "Guided":
+        """Each measurement at its level."""
+        reading = self.guide.read(likelihood.measured, likelihood.tau, level)
+        return Guided(self.guide, self.tries, reading, level)
+
+
+@dataclass(frozen=True)
+class Guided:
+    """A guide that has read the data of all chains at their levels."""
+
+    guide: Guide
+    tries: int
+    reading: Tensor
+    level: Level
+
+    def propose(
+        self, target: Target, z: Float64[Tensor, "m c parameters"], generator: torch.Generator
+    ) -> Proposal:
+        """All ellipses anew, or the last few, as often; the same for all tries."""
+        now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
+        kept = PER_ELLIPSE * self._kept(z, generator).flatten()
+        reading = self.reading.repeat_interleave(z.shape[1], 0)
+        numbers = to_numbers(now).to(reading.dtype)
+        drawn, density, before = self.guide.renew(reading, numbers, kept, self.tries, generator)
+        fresh = torch.arange(z.shape[-1], device=z.device) >= kept[:, None]
+        place = torch.where(fresh[:, None], from_numbers(drawn.double()), now[:, None])
+        possible = in_order(target.domain, target.coordinates, place) & target.coordinates.allowed(place)
+        gain = torch.where(fresh[:, None], before[:, None] - density, 0.0).double().sum(-1)
+        return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
+
+    def _kept(self, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
+        """How many ellipses stay."""
+        ellipses = z.shape[-1] // PER_ELLIPSE
+        fewest = torch.where(self.level < _SURE, ellipses // 2, 0)[:, None]
+        share = torch.rand(z.shape[:2], generator=generator, device=z.device)
+        return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)

@@ -1,0 +1,1 @@
+"""What the posterior is of: ellipses, their prior, the likelihood of the data."""

@@ -1,0 +1,1 @@
+"""How a Markov chain of bodies moves."""

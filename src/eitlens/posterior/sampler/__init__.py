@@ -1,0 +1,1 @@
+"""Many tempered chains together: from a measurement to samples, their diagnostics and images."""

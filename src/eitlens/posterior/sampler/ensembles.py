@@ -1,0 +1,205 @@
+"""Islands: ladders that are warmed up and moved together, sweep by sweep, in this process or in others.
+
+On a GPU all islands are one batch. On a CPU the operations are small and many, and threads wait for one another.
+Islands never need to speak to each other, so they can go to processes of their own (`crew`), in step.
+"""
+
+import multiprocessing
+import pickle
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens.posterior.guide.proposals import Guidance
+from eitlens.posterior.model.target import Target
+from eitlens.posterior.sampler import tempering
+from eitlens.posterior.sampler.settings import Settings
+
+# How fast the step sizes learn in the warm-up. In its first half the ladder is let down, at some eighths of the second
+# the levels are spaced anew, and for three quarters levels take over places from above.
+_LEARNING = 0.2
+_RESPACED = (5, 6, 7, 8)
+_SETTLED = 0.75
+_SEEDS_APART = 1_000_003
+
+
+class Record(NamedTuple):
+    """What a sweep left at the last level; an island's ladders are next to each other."""
+
+    rows: Float64[Tensor, "measurements ladders ellipses 5"]
+    likelihood: Float64[Tensor, "measurements ladders"]
+    misfit: Float64[Tensor, "measurements ladders"]
+    trips: Int64[Tensor, "measurements ladders"]
+    """How many places have come from the top, up to now."""
+    accepted: Float64[Tensor, "measurements 1"]
+    """The share of the slides."""
+    barrier: Float64[Tensor, "measurements 1"]
+
+    @staticmethod
+    def joined(records: "list[Record]") -> "Record":
+        """Of several groups of islands, as of one."""
+        return Record(*(torch.cat(parts, 1) for parts in zip(*records, strict=True)))
+
+
+@runtime_checkable
+class Group(Protocol):
+    """Islands that can be asked for a sweep, and then for what it left."""
+
+    def begin(self) -> None:
+        """Start a sweep."""
+
+    def end(self) -> Record:
+        """Wait for it."""
+
+
+class Islands:
+    """Some islands and how far they are."""
+
+    def __init__(
+        self, target: Target, settings: Settings, guidance: Guidance | None, count: int, part: int = 0
+    ) -> None:
+        last, seed = target.likelihood.last, settings.seed + _SEEDS_APART * part
+        self._settings, self._target, self._turn = settings, target, 0
+        self._everywhere = replace(target, likelihood=target.likelihood.repeated(settings.levels))
+        self._generator = torch.Generator(last.device).manual_seed(seed)
+        self._ladder = tempering.start(self._everywhere, last, settings.levels, count, seed, guidance)
+
+    def begin(self) -> None:
+        """Nothing: it is all done at the end."""
+
+    @torch.no_grad()
+    def end(self) -> Record:
+        """One sweep, and what must be done before it."""
+        self._turn += 1
+        warmup = self._settings.warmup
+        if self._turn <= warmup:
+            self._prepare()
+        if self._turn == warmup + 1:
+            self._ladder = tempering.multiplied(self._ladder, self._settings.ladders)
+        learning = _LEARNING if self._turn <= warmup else 0.0
+        moved = self._everywhere, self._ladder, learning, self._generator, self._settings.slides
+        self._ladder = tempering.sweep(*moved)
+        return self._record()
+
+    def _prepare(self) -> None:
+        """What happens to the ladder before a sweep of the warm-up."""
+        turn, warmup, down = self._turn, self._settings.warmup, self._settings.warmup // 2
+        if turn <= down:
+            last = self._target.likelihood.last
+            self._ladder = tempering.let_down(self._everywhere, self._ladder, last, turn / down)
+        if turn in {warmup * part // 8 for part in _RESPACED}:
+            self._ladder = tempering.respaced(self._everywhere, self._ladder)
+        if turn <= _SETTLED * warmup:
+            self._ladder = tempering.settled(self._everywhere, self._ladder, self._generator)
+
+    def _record(self) -> Record:
+        ladder = self._ladder
+        z, data, likelihood = tempering.bottom(ladder)
+        misfit = self._target.likelihood.misfit(data)
+        accepted = ladder.chains.accepted.reshape(ladder.shape[:2])[:, -1:]
+        rows = self._target.coordinates.rows(z)
+        return Record(rows, likelihood, misfit, ladder.trips, accepted, ladder.barrier[:, None])
+
+
+@contextmanager
+def crew(
+    target: Target, settings: Settings, guidance: Guidance | None, workers: int
+) -> Iterator[list[Group]]:
+    """All islands: together, or in as many processes as there are workers."""
+    if workers == 1:
+        yield [Islands(target, settings, guidance, settings.islands)]
+        return
+    shares = [len(range(k, settings.islands, workers)) for k in range(min(workers, settings.islands))]
+    away: list[_Away] = []
+    try:
+        for _ in shares:
+            away.append(_Away())
+        # All are starting: only now wait for each to be able to listen.
+        for part, (one, count) in enumerate(zip(away, shares, strict=True)):
+            one.settle((target, settings, guidance, count, part))
+        yield list(away)
+    finally:
+        for one in away:
+            one.stop()
+
+
+class _Away:
+    """Islands in another process."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._line, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _deaf():
+            self._process.start()
+        theirs.close()
+
+    def settle(self, islands: tuple[Target, Settings, Guidance | None, int, int]) -> None:
+        """Tell it which islands are its own."""
+        with _alive():
+            # As bytes: in shared memory every tensor would hold a file open.
+            self._line.send_bytes(pickle.dumps(islands))
+
+    def begin(self) -> None:
+        with _alive():
+            self._line.send(None)
+
+    def end(self) -> Record:
+        with _alive():
+            answer = self._line.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return Record(*(torch.from_numpy(part) for part in answer))
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.join()
+        self._line.close()
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    """A line that breaks, in words."""
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        raise RuntimeError(
+            "posterior: a process that samples has died: is there enough memory, and is the script guarded by "
+            'if __name__ == "__main__"?'
+        ) from None
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A process started in here hears no interrupt, not even while it imports: the one that asks will stop it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard or signal.SIG_DFL)
+
+
+def _serve(line: Connection) -> None:
+    """A sweep for every question."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    try:
+        mine = Islands(*pickle.loads(line.recv_bytes()))
+        while True:
+            line.recv()
+            line.send([part.numpy() for part in mine.end()])
+    except (EOFError, ConnectionError):
+        return  # Nobody asks any more.
+    except Exception as error:
+        line.send(error)

@@ -1,0 +1,81 @@
+"""What the last level did, sweep by sweep: the samples there are, and what they are worth."""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens.posterior.sampler.diagnostics import Diagnostics, agreement, functions
+from eitlens.posterior.sampler.ensembles import Record
+from eitlens.posterior.sampler.settings import Settings
+
+_MOST_SAMPLES = 20_000
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The records of all sweeps so far, and the functions by which islands are compared."""
+
+    settings: Settings
+    records: list[Record] = field(default_factory=list)
+    values: list[Tensor] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        """One more sweep."""
+        self.records.append(record)
+        self.values.append(functions(record.rows, record.likelihood))
+
+    def diagnostics(self, seconds: float) -> Diagnostics:
+        """What is to be believed of it after so many seconds."""
+        rhat, ess = self._agreement()
+        trips, latest = self._trips(), self.records[-1]
+        late = self.records[len(self.records) // 2 :]
+        return Diagnostics(
+            rhat=rhat,
+            ess=ess,
+            acceptance=torch.cat([record.accepted for record in late], 1).mean(1),
+            trips=trips,
+            barrier=latest.barrier.mean(1),
+            arrived=(trips > 0).all(1) & self._over,
+            sweeps=len(self.records),
+            seconds=seconds,
+        )
+
+    def samples(self) -> tuple[Tensor, Tensor]:
+        """Ellipses and misfits, [measurement, sample]."""
+        rows, misfit = ([record.rows for record in self.records], [record.misfit for record in self.records])
+        return _thinned(self._kept(rows)), _thinned(self._kept(misfit))
+
+    @property
+    def _over(self) -> bool:
+        """Whether the warm-up is."""
+        return len(self.records) > self.settings.warmup
+
+    def _agreement(self) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
+        """R-hat and effective sample size; of a warm-up, none."""
+        if self._over:
+            return agreement(self._kept(self.values), self.settings.ladders)
+        nothing = self.values[-1].new_zeros(len(self.values[-1]))
+        return nothing + torch.inf, nothing
+
+    def _trips(self) -> Int64[Tensor, "measurements islands"]:
+        ladders = self.settings.ladders if self._over else 1
+        return torch.unflatten(self.records[-1].trips, 1, (-1, ladders)).sum(-1)
+
+    def _kept(self, values: list[Tensor]) -> Float64[Tensor, "measurements ladders draws *value"]:
+        """The last three quarters of all sweeps, without those of the warm-up; the last quarter before it is over.
+
+        Of many short ladders the second half of these: there are draws enough, and the common start is to be forgotten.
+        """
+        done, warmup = len(values), self.settings.warmup
+        if not self._over:
+            return torch.stack(values[-max(1, done // 4) :], 2)
+        short = (done - warmup) // 2 if self.settings.ladders > 1 else 0
+        return torch.stack(values[max(warmup + short, done // 4) :], 2)
+
+
+def _thinned(values: Tensor) -> Float64[Tensor, "measurements samples *value"]:
+    """All islands together, at most `_MOST_SAMPLES`, equally far apart in time."""
+    stride = -(-values.shape[1] * values.shape[2] // _MOST_SAMPLES)
+    return values[:, :, stride - 1 :: stride].flatten(1, 2)

@@ -1,0 +1,58 @@
+"""How hard the sampler tries."""
+
+from dataclasses import dataclass, replace
+
+from eitlens import checks
+from eitlens.errors import InputError
+from eitlens.posterior.model.likelihood import FLOOR
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How hard to try."""
+
+    islands: int = 4
+    """Independent ladders a measurement: they must agree."""
+    levels: int = 28
+    """Levels of noise from the prior to the posterior: about twice `Diagnostics.barrier`."""
+    warmup: int = 120
+    """Sweeps before the levels and step sizes are fixed."""
+    least: int = 100
+    """Sweeps after it before the islands are compared …"""
+    most: int = 4000
+    """… and at most."""
+    slides: int = 1
+    """Slides a sweep."""
+    tries: int = 1
+    """Proposals of a guide at once: many cost little where the batch is small for the machine."""
+    top: float = 0.2
+    """The level at which a ladder with a guide begins, or less if the guide does not know it."""
+    ladders: int = 1
+    """Ladders of each island after the warm-up, all from the places where it ended: what it was to find is found
+    sooner, and R-hat still sees whether the start is forgotten."""
+    floor: float = FLOOR
+    """White noise in the model where f - f0 vanishes, in units of τ rms(f - f0); see `likelihood`."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in {
+            "islands": 2,
+            "levels": 3,
+            "warmup": 2,
+            "least": 1,
+            "slides": 1,
+            "tries": 1,
+            "ladders": 1,
+        }.items():
+            if getattr(self, name) < least:
+                raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
+        if self.most < self.least:
+            raise InputError(f"posterior: most={self.most} is below least={self.least}")
+        for name in ("top", "floor"):
+            checks.positive_number(getattr(self, name), f"posterior: {name}")
+
+
+# A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
+# more chains cost little (docs/posterior.md).
+GUIDED = Settings(levels=12, warmup=40, slides=4, tries=2)
+GUIDED_ON_A_GPU = replace(GUIDED, tries=4, ladders=32, least=40)
