@@ -162,7 +162,7 @@ def features(options: argparse.Namespace) -> None:
     """The pipeline on a batch, and whether float32 would be enough for the extension, and faster."""
     device = options.device
     samples = Simulator.build(fast_stream(), device)(torch.arange(options.batch))
-    made = Features().fitted(samples.difference)
+    made = Features().scaled(samples.difference)
     for name, pipeline in {
         "features": Pipeline(made),
         "noise": Pipeline(made, Noise((0.0, 0.2), "range")),

@@ -14,11 +14,15 @@ PHYSICS = [
     "domain",
     "electrodes",
     "evaluate",
-    "feature",
+    "feature.few_points",
+    "feature.gaussian",
+    "feature.harmonic",
     "forward",
     "memory",
     "phantom",
-    "posterior",
+    "posterior.model",
+    "posterior.moves",
+    "posterior.sampler",
     "random",
 ]
 

@@ -67,6 +67,6 @@ def test_three_digits_of_dice(name: str, currents: int) -> None:
     start = recipe.ranges["test"][0]
     samples = simulate(recipe, start, start + 3, torch.device("cpu"))
     noisy = Noise((0.05,)).apply(samples.difference[:, :currents], SEED, 0, samples.index)
-    logits = load(name).reader.logits(noisy)
+    logits = load(name).reader(noisy)
     found = hard_dice(logits, samples.mask.float()).tolist()
     assert found == pytest.approx(EXPECTED[name][str(currents)], abs=5e-4)

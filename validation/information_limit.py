@@ -84,7 +84,7 @@ def compare(options: argparse.Namespace) -> None:
         found["direct sampling"] = of_direct_sampling(cell, samples)
         for name, reader in readers.items():
             if reader.fewest <= cell.currents:
-                found[name] = of_logits(reader.logits(samples.noisy).double(), samples.truth)
+                found[name] = of_logits(reader(samples.noisy).double(), samples.truth)
         files.write(f"{cell.name}_compared.json", found)
 
 

@@ -52,12 +52,11 @@ __version__ = "0.1.0"
 _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
     "eitlens.domain": ("Disk", "Domain", "Square"),
+    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
         "BoundaryIntegralSolver",
-        "CompleteElectrodeSolver",
-        "Electrodes",
         "Field",
         "GridSolver",
         "LevelSet",

@@ -8,7 +8,7 @@ from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import gaussian
 from eitlens.feature.gaussian import Code, GaussianPrior
-from eitlens.feature.storage import read_inputs
+from eitlens.feature.storage import read_input
 from eitlens.forward import BoundaryIntegralSolver, add_noise
 from eitlens.forward.currents import cosine
 from eitlens.phantom import EllipseSampler
@@ -130,7 +130,7 @@ def test_other_numbers_of_nodes(prior):
 @pytest.mark.parametrize(("tau", "missing"), [(0.05, 0.2), (0.01, 0.6), (0.0, 1.6)])
 def test_how_far_the_shipped_code_is_from_the_exact_solution(tau, missing):
     """What the module says: steps that stop early leave an error that is small beside that of noisy data alone."""
-    prior = read_inputs(SHIPPED / "flagship").prior
+    prior = read_input(SHIPPED / "flagship").prior
     square = Square(200)
     bodies = EllipseSampler(seed=99, disjoint=True).batch(0, 6)
     data = add_noise(BoundaryIntegralSolver(square).difference(bodies, cosine(square, 3)), tau, 3)

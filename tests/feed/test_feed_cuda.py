@@ -31,7 +31,7 @@ def test_the_stream_is_the_same_and_pure(tiny):
 
 def test_examples_ahead_are_those_made_in_place(tiny, whole):
     samples = Dataset.open(whole).split("train", GPU)
-    pipeline = Pipeline(Features(tiny.n).fitted(samples.difference), Noise((0.0, 0.2), "range"), augment=True)
+    pipeline = Pipeline(Features(tiny.n).scaled(samples.difference), Noise((0.0, 0.2), "range"), augment=True)
     ahead = Ahead(lambda k: pipeline(samples, k), GPU)
     for k in range(20):
         found = ahead(k)

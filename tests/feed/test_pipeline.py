@@ -15,7 +15,7 @@ from eitlens.feature import Features, harmonic_extension
 from eitlens.feature.codes import Codes
 from eitlens.feature.fields import zero_padded_gradient
 from eitlens.feature.gaussian import GaussianPrior
-from eitlens.feature.storage import read_inputs, write_inputs
+from eitlens.feature.storage import read_input
 from eitlens.feed import Noise, Pipeline, batches, shuffled
 from eitlens.forward import add_noise
 from eitlens.forward.currents import CurrentsConfig
@@ -199,18 +199,18 @@ def test_features_are_the_harmonic_extension(samples):
 
 
 def test_fitted_channels_have_unit_size(samples):
-    fitted = Features(N).fitted(samples.difference)
+    fitted = Features(N).scaled(samples.difference)
     size = fitted(samples.difference).square().mean((0, 2, 3)).sqrt()
     assert torch.allclose(size, torch.ones(9), atol=1e-5)
     assert fitted.scale[0] > 3 * fitted.scale[1], "as the notes say: the first current's φ is the largest"
 
 
 def test_scaling_travels_as_json(samples):
-    fitted = Features(N, gradient="repo").fitted(samples.difference[:5])
-    again = Features.from_dict(json.loads(json.dumps(fitted.to_dict())))
+    fitted = Features(N, gradient="repo").scaled(samples.difference[:5])
+    again = Features.from_parts(json.loads(json.dumps(fitted.to_dict())))
     assert again == fitted
     with pytest.raises(InputError, match="features: unknown key 'mean'"):
-        Features.from_dict(fitted.to_dict() | {"mean": 0})
+        Features.from_parts(fitted.to_dict() | {"mean": 0})
 
 
 @pytest.mark.parametrize("scale", [5, "abc", ["a"] * 9])
@@ -218,7 +218,7 @@ def test_a_damaged_file_of_features_is_one_line(tmp_path, scale):
     (tmp_path / "features.json").write_text(json.dumps({"n": N, "scale": scale}))
     message = r"features.json: not as eitlens writes it \(.*\): copy it again from the run"
     with pytest.raises(InputError, match=message):
-        read_inputs(tmp_path)
+        read_input(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -235,10 +235,10 @@ def test_a_damaged_file_of_features_is_one_line(tmp_path, scale):
 def test_damaged_tensors_are_named_not_the_json_beside_them(tmp_path, harm, message):
     zero = torch.zeros(2, 3, 4 * N, dtype=torch.float64)
     prior = GaussianPrior(zero[0], zero, torch.zeros(2, dtype=torch.int64))
-    write_inputs(Codes(N, CurrentsConfig(), prior), tmp_path)
+    Codes(N, CurrentsConfig(), prior).save(tmp_path)
     harm(tmp_path / "features.safetensors")
     with pytest.raises(InputError, match=rf"features.safetensors: {message}: copy it again") as raised:
-        read_inputs(tmp_path)
+        read_input(tmp_path)
     assert "features.json" not in str(raised.value)
 
 
@@ -264,7 +264,7 @@ def test_the_published_gradient():
         (lambda: Features(N)(torch.zeros(4, 2, 4 * N)), r"expected \(…, 3, 128\) boundary differences"),
         (lambda: Features(N)(torch.zeros(4, 3, 4 * N - 4)), "were the corners dropped"),
         (lambda: Features(N)(torch.full((1, 3, 4 * N), torch.nan)), "NaN or infinite"),
-        (lambda: Features(N).fitted(torch.zeros(4, 3, 4 * N)), "zero throughout"),
+        (lambda: Features(N).scaled(torch.zeros(4, 3, 4 * N)), "zero throughout"),
     ],
 )
 def test_bad_features(make, message):
@@ -277,7 +277,7 @@ def test_bad_features(make, message):
 
 def test_the_pipeline_is_a_pure_function_of_the_sample(samples):
     pipeline = Pipeline(
-        Features(N).fitted(samples.difference), Noise((0.0, 0.2), "range"), augment=True, seed=4
+        Features(N).scaled(samples.difference), Noise((0.0, 0.2), "range"), augment=True, seed=4
     )
     together = pipeline(samples, epoch=6)
     rows = torch.tensor([11, 3, 5])

@@ -12,7 +12,7 @@ from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.imaging import Imager, Options, shipped
 from eitlens.imaging import by_posterior as sampling
-from eitlens.imaging.methods import method
+from eitlens.imaging.methods import METHODS
 from eitlens.measure import Measurement
 from eitlens.phantom import Ellipse, Phantom
 from eitlens.posterior.guide import network as guides
@@ -58,7 +58,7 @@ def asked(monkeypatch):
 
     def ask(measurement, tau):
         with pytest.raises(InputError, match="asked"):
-            method("posterior")(measurement, Options(tau=tau))
+            METHODS["posterior"](measurement, Options(tau=tau))
         return found[-1]
 
     return ask
@@ -118,13 +118,13 @@ def test_a_damaged_guide_is_one_line(home, measurement):
     (home / "guide").mkdir()
     (home / "guide" / "guide.json").write_text("{")
     with pytest.raises(InputError, match="guide: no guide can be read from there"):
-        method("posterior")(measurement, Options())
+        METHODS["posterior"](measurement, Options())
 
 
 def test_a_guide_that_knows_the_body_shows_it_soon(home, monkeypatch, measurement):
     guides.save(knowing(), home / "guide")
     monkeypatch.setattr(sampling, "GUIDED", SHORT)
-    found = method("posterior")(measurement, Options(n=100))
+    found = METHODS["posterior"](measurement, Options(n=100))
     assert found.noise == pytest.approx(TAU, rel=0.1)
     assert found.image.shape == (101, 101)
     assert -1e-9 <= float(found.image.min()) <= float(found.image.max()) <= 1 + 1e-9
@@ -144,7 +144,7 @@ def test_a_body_of_another_kind_is_noticed(home, monkeypatch):
     monkeypatch.setattr(sampling, "_ALONE", hasty)
     other = Phantom(BODY.shapes, inside=0.1)
     clean = BoundaryIntegralSolver(SQUARE).difference(other, currents.cosine(SQUARE, 1))
-    found = method("posterior")(Measurement.of_difference(add_noise(clean, 0.3, seed=1)), Options(tau=0.3))
+    found = METHODS["posterior"](Measurement.of_difference(add_noise(clean, 0.3, seed=1)), Options(tau=0.3))
     assert [flag.kind for flag in found.warnings] == ["amplitude", "contrast", "posterior", "contrast"]
     assert "f - f0 has the sign of inclusions that conduct less" in found.warnings[1].text
     assert "is the body not four ellipses apart" in found.warnings[3].text
@@ -155,7 +155,7 @@ def test_a_body_of_another_kind_is_noticed(home, monkeypatch):
 )
 def test_a_wrong_sign_and_a_wrong_unit_are_noticed(home, monkeypatch, measurement, factor, told):
     monkeypatch.setattr(sampling, "_ALONE", bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1))
-    found = method("posterior")(Measurement.of_difference(factor * measurement.voltages), Options())
+    found = METHODS["posterior"](Measurement.of_difference(factor * measurement.voltages), Options())
     assert told in found.warnings[0].text
 
 
@@ -175,7 +175,7 @@ def test_most_bodies_of_the_prior_have_the_usual_size():
 def test_an_image_without_a_guide(home, monkeypatch, measurement):
     hasty = bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1)
     monkeypatch.setattr(sampling, "_ALONE", hasty)
-    found = method("posterior")(measurement, Options())
+    found = METHODS["posterior"](measurement, Options())
     assert found.image.shape == (201, 201)
     (flag,) = found.warnings
     assert flag.kind == "posterior"
@@ -186,6 +186,6 @@ def test_what_the_data_lack_is_said_with_the_name_of_their_file(home, measuremen
     some = torch.arange(800) % 8 == 0
     scan = replace(measurement, mask=torch.arange(800) > 9, source="scan.npz")
     with pytest.raises(InputError, match=r"^scan\.npz: posterior: needs a voltage at every node"):
-        method("posterior")(scan, Options(tau=TAU))
+        METHODS["posterior"](scan, Options(tau=TAU))
     with pytest.raises(InputError, match=r"^scan\.npz: posterior: the points are too far apart"):
-        method("posterior")(replace(scan, mask=some), Options())
+        METHODS["posterior"](replace(scan, mask=some), Options())

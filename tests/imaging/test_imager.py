@@ -11,12 +11,11 @@ from eitlens import weights
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.feature import Codes
-from eitlens.feature.storage import write_inputs
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.currents import CurrentsConfig
-from eitlens.imaging import Imager, Options, Refinement, readers, shipped
+from eitlens.imaging import Imager, Options, Refinement, shipped
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.methods import method
+from eitlens.imaging.methods import METHODS
 from eitlens.measure import Measurement
 from eitlens.models import create, save
 from eitlens.phantom import EllipseSampler
@@ -33,7 +32,7 @@ def kinds(found) -> set[str]:
 
 def test_the_image_is_the_networks_calibrated(imager, difference):
     found = imager(Measurement.of_difference(difference))
-    logits = imager.reader.logits(difference[None, :2])[0].double()
+    logits = imager.reader(difference[None, :2])[0].double()
     assert torch.allclose(found.image, torch.sigmoid(logits), atol=1e-6)
     assert torch.allclose(found.uncertainty, (found.image * (1 - found.image)).sqrt())
     cool = Imager(imager.reader, Calibration((0.0,), (2.0,)), "cool")(Measurement.of_difference(difference))
@@ -147,18 +146,18 @@ def test_one_call(folder, square, difference):
 
 
 def test_direct_sampling_as_a_method(difference):
-    found = method("dsm")(Measurement.of_difference(difference[:1]), Options(n=40))
+    found = METHODS["dsm"](Measurement.of_difference(difference[:1]), Options(n=40))
     assert found.image.shape == (41, 41)
     assert float(found.image.max()) == 1.0
     assert found.uncertainty is None
     with pytest.raises(InputError, match="no method is called 'magic': choose one of network, dsm"):
-        method("magic")
+        METHODS["magic"]
 
 
 @pytest.mark.parametrize("name", ["dsm", "posterior"])
 def test_a_network_is_refused_where_none_is_asked(difference, name):
     with pytest.raises(InputError, match=f"^{name}: .* leave out --model$"):
-        method(name)(Measurement.of_difference(difference), Options(model="flagship"))
+        METHODS[name](Measurement.of_difference(difference), Options(model="flagship"))
 
 
 def test_currents_that_are_not_read_are_flagged(square, phantom):
@@ -167,7 +166,7 @@ def test_currents_that_are_not_read_are_flagged(square, phantom):
     given = torch.stack([cosines[0], cosines[2], currents.sine(square, 1)[0]])
     data = BoundaryIntegralSolver(square).difference(phantom, given)
     measured = Measurement(square.boundary(), given, data, torch.zeros_like(data))
-    (flag,) = method("dsm")(measured, Options(n=32)).warnings
+    (flag,) = METHODS["dsm"](measured, Options(n=32)).warnings
     assert flag.kind == "currents"
     assert "cos lθ only up to l = 1, and what else they tell is not used: inject cos 2θ too" in flag.text
 
@@ -200,7 +199,7 @@ def test_a_network_of_codes_reads_fewer_currents_and_gaps(tmp_path, square, diff
     """One that takes 1 to 3 currents, nan for what was not measured, and says how noisy the data are."""
     batch = EllipseSampler(seed=0, count=2, disjoint=True).batch(0, 40)
     data = BoundaryIntegralSolver(square, tolerance=1e-4).difference(batch, currents.cosine(square, 3))
-    codes = Codes.fitted(64, CurrentsConfig("cosine", 3), data, modes=60)
+    codes = Codes.of_data(64, CurrentsConfig("cosine", 3), data, modes=60)
     small = {
         "width": 16,
         "layers": 1,
@@ -213,10 +212,9 @@ def test_a_network_of_codes_reads_fewer_currents_and_gaps(tmp_path, square, diff
     }
     torch.manual_seed(0)
     save(create("flagship", currents=3, modes=60, tokens=2, **small), tmp_path / "best")
-    write_inputs(codes, tmp_path)
+    codes.save(tmp_path)
     imager = Imager.load(tmp_path)
-    assert isinstance(imager.reader, readers.TrainedReader)
-    assert (imager.reader.fewest, imager.reader.reads_gaps) == (1, True)
+    assert (imager.reader.fewest, imager.reader.features.reads_gaps) == (1, True)
     for count in (1, 3):
         assert imager(Measurement.of_difference(difference[:count])).image.shape == (65, 65)
     noisy = add_noise(difference, 0.1, 0)

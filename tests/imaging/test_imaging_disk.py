@@ -14,11 +14,11 @@ from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager, Options
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.methods import method
+from eitlens.imaging.methods import METHODS
 from eitlens.imaging.misfit import Simulation
-from eitlens.imaging.readers import open_folder
 from eitlens.measure import Measurement, files, simulated
 from eitlens.measure import noise_estimate as noise
+from eitlens.models.trained import Trained
 from eitlens.phantom import circle, indicator
 
 DISK = Disk(64, 128)
@@ -72,7 +72,7 @@ def test_an_inclusion_in_a_disk_from_a_file_of_electrodes_to_its_image(center, t
     given = simulated.measured(DISK, COSINES, data(center), 1.0, 0.02, 1, 32)
     files.write(replace(given, reference=None), tmp_path / "tank.json")
     assert json.loads((tmp_path / "tank.json").read_text())["domain"] == "disk"
-    found = method("dsm")(files.read(tmp_path / "tank.json"), Options(n=64))
+    found = METHODS["dsm"](files.read(tmp_path / "tank.json"), Options(n=64))
     assert found.domain.shape == found.image.shape == (65, 65)
     assert found.summary()["domain"] == "disk"
     inside = found.domain.inside()
@@ -84,7 +84,7 @@ def test_an_inclusion_in_a_disk_from_a_file_of_electrodes_to_its_image(center, t
 
 def test_plain_differences_at_the_nodes_give_the_index_itself():
     clean = data((0.3, -0.4))
-    found = method("dsm")(Measurement.of_difference(clean, domain=DISK), Options(n=64))
+    found = METHODS["dsm"](Measurement.of_difference(clean, domain=DISK), Options(n=64))
     index = eit.direct_sampling(DISK, clean)
     torch.testing.assert_close(found.image, index / index.max(), rtol=0, atol=1e-9)
     assert found.noise < 1e-3
@@ -102,12 +102,12 @@ def test_plain_differences_at_the_nodes_give_the_index_itself():
 
 def test_what_knows_only_the_square_says_so(folder):
     given = Measurement.of_difference(data((0.3, -0.4)), domain=DISK)
-    imager = Imager(open_folder(folder, torch.device("cpu")), Calibration(), "blank")
+    imager = Imager(Trained.open(folder, torch.device("cpu")), Calibration(), "blank")
     with pytest.raises(
         InputError, match="of a disk, and this method knows only the square: use direct sampling"
     ):
         imager(given)
     with pytest.raises(InputError, match="measurement is of a disk"):
-        method("posterior")(given, Options(tau=0.05))
+        METHODS["posterior"](given, Options(tau=0.05))
     with pytest.raises(InputError, match="grid solver, which is for the square and not for the disk"):
         Simulation(CurrentsConfig(count=3), DISK).image(torch.zeros(65, 65), 10.0)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from eitlens.models import Network, create, export_onnx, load, names, save
-from eitlens.models.registry import PRESETS
+from eitlens.models.registry import NETWORKS
 
 GOLDEN = Path(__file__).parent / "golden.json"
 SIZES = (33, 64, 101, 128, 201)
@@ -27,7 +27,7 @@ def features(network: Network, batch: int, n: int) -> Tensor:
 
 def light(name: str, faithful: bool = False) -> Network:
     """The preset with fewer layers on a coarser grid: all its parts, for tests that need no more of each."""
-    known = {field.name for field in fields(PRESETS[name].config)}
+    known = {field.name for field in fields(NETWORKS[name].config)}
     torch.manual_seed(0)
     settings = {key: value for key, value in LIGHT.items() if key in known}
     return create(name, faithful=faithful, **settings)
@@ -46,7 +46,7 @@ def test_battery_is_not_empty() -> None:
 @every_preset
 def test_parameter_count(name: str) -> None:
     with FakeTensorMode():
-        assert sum(parameter.numel() for parameter in create(name).parameters()) == PRESETS[name].parameters
+        assert sum(parameter.numel() for parameter in create(name).parameters()) == NETWORKS[name].parameters
 
 
 @every_preset
@@ -97,7 +97,7 @@ def test_a_parameter_of_the_published_network_that_nothing_uses_waits_for_no_gra
         assert parameter.requires_grad == (parameter.grad is not None), key
     with FakeTensorMode():
         count = sum(parameter.numel() for parameter in create(name, faithful=True).parameters())
-    assert count == PRESETS[name].parameters
+    assert count == NETWORKS[name].parameters
 
 
 @every_preset

@@ -7,7 +7,7 @@ from torch import Tensor
 from eitlens.errors import InputError
 from eitlens.models import create, export_onnx, load, names, save
 from eitlens.models.flagship import Flagship
-from eitlens.models.registry import PRESETS
+from eitlens.models.registry import NETWORKS
 
 SMALL = {
     "modes": 12,
@@ -36,13 +36,13 @@ def codes(batch: int) -> Tensor:
 
 
 def test_it_is_registered_apart_from_the_networks_of_the_paper():
-    assert names(codes=True) == ["flagship"]
+    assert names(reads="gaussian") == ["flagship"]
     assert "flagship" not in names()
 
 
 def test_parameter_count():
     found = sum(parameter.numel() for parameter in create("flagship").parameters())
-    assert found == PRESETS["flagship"].parameters
+    assert found == NETWORKS["flagship"].parameters
 
 
 @pytest.mark.parametrize("softmax", [True, False])

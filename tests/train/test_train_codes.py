@@ -8,7 +8,7 @@ import torch
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.feature import Codes
-from eitlens.feature.storage import read_inputs
+from eitlens.feature.storage import read_input
 from eitlens.feed import Noise, Pipeline
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, Schedule, SourceConfig, TrainConfig, train
@@ -41,7 +41,7 @@ def test_a_bank_is_shown_again_and_groups_change_nothing(data):
     bank = supply.bank(5, CPU)
     assert len(bank) == 20
     assert bank.phantoms is None
-    codes = Codes.fitted(data.n, data.currents, bank.difference, 16)
+    codes = Codes.of_data(data.n, data.currents, bank.difference, 16)
     pipeline = Pipeline(codes, Noise((0.1,)), augment=True, counts=(1, data.currents.count), seed=3)
     plain = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU)
     grouped = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, group=3)
@@ -55,7 +55,7 @@ def test_a_bank_is_shown_again_and_groups_change_nothing(data):
 def test_a_reflected_body_has_the_same_code_up_to_signs(data):
     supply = Supply.open(SourceConfig(stream=data, block=8, bank=24))
     difference = supply.bank(5, CPU).difference
-    codes = Codes.fitted(data.n, data.currents, difference, 16)
+    codes = Codes.of_data(data.n, data.currents, difference, 16)
     from eitlens.feature.codes import characters, mirrors
     from eitlens.forward.symmetry import symmetries
 
@@ -88,7 +88,7 @@ def test_a_run_on_codes_is_trained_kept_and_scored(data, tmp_path):
     result = train(config, tmp_path / "run", "cpu")
     assert result is not None
     save_compact(tmp_path / "run", "best", tmp_path / "small")
-    assert isinstance(read_inputs(tmp_path / "small"), Codes)
+    assert isinstance(read_input(tmp_path / "small"), Codes)
     trained = Trained.load(tmp_path / "small")
     samples = Supply.open(config.data).split("test", CPU)
     for count in (1, data.currents.count):

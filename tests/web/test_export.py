@@ -66,7 +66,7 @@ def test_the_classical_graph(folder):
 def test_a_network_from_boundary_data_to_logits(folder, gallery):
     data = add_noise(simulate(TWO, 3).difference[:, ::4], 0.05, seed=1)
     (logits,) = _run(folder / "graphs" / "tiny.onnx", data[None])
-    expected = gallery.imager("tiny").reader.logits(data[None])[0]
+    expected = gallery.imager("tiny").reader(data[None])[0]
     assert (logits - expected).abs().max() < 1e-4
 
 
@@ -82,7 +82,7 @@ def test_a_graph_reads_as_few_currents_as_its_network(folder, gallery, count):
     data, reader = simulate(TWO, 3).difference[:, ::4], gallery.imager("tiny").reader
     assert (reader.fewest, reader.currents.count) == (2, 3)
     (logits,) = _run(folder / "graphs" / "tiny.onnx", _first(data, count)[None])
-    assert (logits - reader.logits(data[None, :count])[0]).abs().max() < 1e-4
+    assert (logits - reader(data[None, :count])[0]).abs().max() < 1e-4
 
 
 def test_the_page_is_told_the_temperatures_for_each_number_of_currents(folder):
@@ -98,7 +98,7 @@ def test_shipped_networks_take_nan_for_the_last_currents(name):
     """What is exported is this very function, and compared with every number of currents as it is written."""
     reader, data = imaging.load(name).reader, simulate(TWO, 3).difference
     for count in range(reader.fewest, reader.currents.count):
-        assert torch.equal(reader.logits(_first(data, count)[None]), reader.logits(data[None, :count]))
+        assert torch.equal(reader(_first(data, count)[None]), reader(data[None, :count]))
 
 
 def test_a_code_is_the_same_in_a_graph(monkeypatch, tmp_path):

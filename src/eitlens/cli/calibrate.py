@@ -32,11 +32,11 @@ def calibrate(
     from eitlens.figures.calibration import calibration_figure
     from eitlens.files import check_writable, write_atomically
     from eitlens.imaging import calibrate as fitting
-    from eitlens.imaging import readers
     from eitlens.imaging.calibration import FILE
     from eitlens.measure.formats import text
+    from eitlens.models.trained import Trained
 
-    reader, console, target = readers.open_folder(run, pick_device(device)), Console(), run / FILE
+    reader, console, target = Trained.open(run, pick_device(device)), Console(), run / FILE
     kept = run / "data.json"
     if preset is not None and kept.exists():
         raise InputError(f"--preset {preset}: {kept} says what data the network was trained on: leave it out")

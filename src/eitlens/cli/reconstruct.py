@@ -52,11 +52,11 @@ def reconstruct(
     from eitlens.device import available_cores
     from eitlens.errors import InputError
     from eitlens.imaging import Options
-    from eitlens.imaging.methods import method as named
+    from eitlens.imaging.methods import METHODS
     from eitlens.measure import files
 
     targets = _checked(out or [], Path(measurement))
-    chosen = named(method)
+    chosen = METHODS[method]
     if seconds is not None and method != "posterior":
         raise InputError(f"--seconds {seconds:g}: only --method posterior takes its time; leave it out")
     with _shown(method) as told:

@@ -20,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from eitlens.models.base import Network, Published
 from eitlens.models.fourier import Analysis, Synthesis
-from eitlens.models.registry import create, preset
+from eitlens.models.registry import NETWORKS, create
 
 WARM_UP = 1
 LEAST_SECONDS = 0.5
@@ -57,7 +57,7 @@ def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed:
 
     A network that reads codes is measured on its own grid, whatever n.
     """
-    chosen = preset(name)
+    chosen = NETWORKS[name]
     with FakeTensorMode():
         network = create(name)
         total, transforms = operations(network, n)

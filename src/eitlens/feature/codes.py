@@ -4,35 +4,53 @@ The code is a vector a sample: the tame asinh z and the deviations s for what is
 linear in the data, as the harmonic extension is.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float32, Float64
 from torch import Tensor
 
-from eitlens.domain import Square
+from eitlens.checks import known_keys
+from eitlens.domain.bodies import BODIES
 from eitlens.errors import InputError
+from eitlens.feature.base import Input, InputRecipe, Reading
+from eitlens.feature.few_points import few_code, is_few
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.symmetry import ELEMENTS, Symmetries, symmetries
 
 # Characters of the group of reflections by the signs (x, y) of its elements.
+_PARTS = ("mean", "modes", "parity")
+_FIT, _GROUP = 8192, 8
+"""Samples that fix the leading modes, and the steps of training whose codes are made at once."""
 _CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class Codes(Input):
     """The map from boundary data to network input; the prior travels with the weights."""
 
     n: int
     currents: CurrentsConfig
     prior: GaussianPrior
+    body: str = "square"
+    absent: ClassVar[float] = torch.nan
+    reads_gaps: ClassVar[bool] = True
 
-    @staticmethod
-    def fitted(n: int, currents: CurrentsConfig, difference: Data, modes: int) -> "Codes":
+    @classmethod
+    def fitted(cls, recipe: InputRecipe, samples: Callable[[int], Data]) -> "Codes":
+        """With the prior of training data, rounded as it will be read again: the network sees what it will be fed."""
+        return cls.of_data(recipe.n, recipe.currents, samples(_FIT), recipe.modes, recipe.body).rounded()
+
+    @classmethod
+    def of_data(
+        cls, n: int, currents: CurrentsConfig, difference: Data, modes: int, body: str = "square"
+    ) -> "Codes":
         """With the prior of these data and of their mirror images."""
-        moves = symmetries(Square(n), currents, difference.device)
+        moves = symmetries(BODIES[body].at(n), currents, difference.device)
         elements = mirrors(moves)
         copies = torch.stack(
             [
@@ -41,12 +59,12 @@ class Codes:
             ]
         )
         signs = characters([moves.names[k] for k in elements]).to(difference)
-        return Codes(n, currents, GaussianPrior.fit(copies, signs, modes))
+        return cls(n, currents, GaussianPrior.fit(copies, signs, modes), body)
 
     @property
-    def domain(self) -> Square:
-        """The body the data come from, and the grid of the image."""
-        return Square(self.n)
+    def least_currents(self) -> int:
+        """One current is enough: what is missing has no weight."""
+        return 1
 
     @property
     def size(self) -> int:
@@ -54,8 +72,8 @@ class Codes:
         return 3 * len(self.prior.modes) + 1
 
     def at(self, n: int) -> "Codes":
-        """The same for data at 4n boundary nodes."""
-        return replace(self, n=n, prior=self.prior.at(Square(n).boundary_size))
+        """The same for data at the boundary nodes of the body on n cells a side."""
+        return replace(self, n=n, prior=self.prior.at(self.domain.at(n).boundary_size))
 
     def to(self, device: torch.device) -> "Codes":
         """The same on another device."""
@@ -68,6 +86,50 @@ class Codes:
     def code(self, difference: Data) -> Code:
         """The same as its parts."""
         return self.prior.code(completed(difference, self.currents.count))
+
+    def read(self, difference: Data) -> Reading:
+        """The code, by dense algebra where it is of few points (`eitlens.feature.few_points`), and its noise level."""
+        whole = completed(difference, self.currents.count)
+        code = few_code(self.prior, whole) if is_few(whole) else self.prior.code(whole)
+        return Reading(packed(code), code.tau)
+
+    def steps_at_once(self, batch: int, device: torch.device) -> int:
+        """Eight: a thousand small products one after the other take time, for few samples as for many."""
+        return _GROUP
+
+    def rounded(self) -> "Codes":
+        """The codes as they will be read again."""
+        mean, modes = (tensor.float().double() for tensor in (self.prior.mean, self.prior.modes))
+        return replace(self, prior=replace(self.prior, mean=mean, modes=modes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values, without the tensors of the prior."""
+        body = {} if self.body == "square" else {"body": self.body}
+        currents = {"family": self.currents.family, "count": self.currents.count}
+        return {"kind": "gaussian", "n": self.n, "currents": currents, "floor": self.prior.floor} | body
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The prior, mean and modes in float32: a thousandth of its floor."""
+        return {
+            "mean": self.prior.mean.float(),
+            "modes": self.prior.modes.float(),
+            "parity": self.prior.parity,
+        }
+
+    @classmethod
+    def from_parts(cls, values: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Codes":
+        """From what `to_dict` and `tensors` give."""
+        if set(tensors) != set(_PARTS):
+            raise InputError(f"features.safetensors holds {sorted(tensors)}, expected {', '.join(_PARTS)}")
+        currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "features: currents"))
+        mean, modes = tensors["mean"].double(), tensors["modes"].double()
+        prior = GaussianPrior(mean, modes, tensors["parity"], float(values["floor"]))
+        codes = cls(int(values["n"]), currents, prior, str(values.get("body", "square")))
+        if mean.shape != (currents.count, codes.domain.boundary_size):
+            raise InputError(
+                f"features.safetensors holds a mean of shape {tuple(mean.shape)}: does it belong here?"
+            )
+        return codes
 
 
 def packed(code: Code) -> Float32[Tensor, "samples code"]:

@@ -4,6 +4,7 @@ Float64 up to the division, float32 out. In float32 the extension would be off b
 time; but it is a small part of a training step, and float32 products may turn into TF32 behind one's back.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,18 +13,21 @@ from jaxtyping import Float32, Float64
 from torch import Tensor
 
 from eitlens.checks import at_least, choose, known_keys
-from eitlens.domain import Square
 from eitlens.errors import InputError
+from eitlens.feature.base import Input, InputRecipe
 from eitlens.feature.harmonic import harmonic_extension
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 
 _PER_CURRENT = 3
-_FIT_BATCH = 32
+_FIT, _FIT_BATCH = 512, 32
+"""Samples that fix a scale to a few percent, and how many of them are extended at once."""
+_GROUP, _TOGETHER = 8, 256
+"""Most steps, and most samples whose fields are made at once on a GPU, about 10 MB each for three currents."""
 
 
 @dataclass(frozen=True)
-class Features:
+class Features(Input):
     """The map from boundary data to network input; its settings travel with the weights.
 
     Attributes:
@@ -42,6 +46,7 @@ class Features:
     gradient: Literal["exact", "repo"] = "exact"
     scale: tuple[float, ...] = ()
     fewest: int = 0
+    body: str = "square"
 
     def __post_init__(self) -> None:
         at_least("features: n", self.n, 16)
@@ -56,10 +61,24 @@ class Features:
         if any(not 0 < value < float("inf") for value in self.scale):
             raise InputError(f"features: scales must be positive numbers, got {list(self.scale)}")
 
+    @classmethod
+    def fitted(cls, recipe: InputRecipe, samples: Callable[[int], Data]) -> "Features":
+        """The fields, scaled by each channel's root mean square over some training data where that is asked for."""
+        plain = cls(recipe.n, recipe.currents, recipe.gradient, fewest=recipe.fewest, body=recipe.body)
+        return plain.scaled(samples(_FIT)) if recipe.scale else plain
+
     @property
-    def domain(self) -> Square:
-        """The body the data come from, and the grid of the image."""
-        return Square(self.n)
+    def least_currents(self) -> int:
+        """The fewest currents that may be given."""
+        return self.fewest or self.currents.count
+
+    def at(self, n: int) -> "Features":
+        """The same on a grid of n cells a side."""
+        return replace(self, n=n)
+
+    def steps_at_once(self, batch: int, device: torch.device) -> int:
+        """As many as fit a GPU well; the fields of one step fill the caches of a CPU as it is."""
+        return min(_GROUP, max(1, _TOGETHER // batch)) if device.type == "cuda" else 1
 
     @property
     def channels(self) -> int:
@@ -86,7 +105,7 @@ class Features:
             channels / torch.tensor(self.scale, dtype=channels.dtype, device=channels.device)[:, None, None]
         )
 
-    def fitted(self, difference: Data) -> "Features":
+    def scaled(self, difference: Data) -> "Features":
         """The same, scaled by each channel's root mean square over some training data."""
         total = sum(
             self.fields(rows).square().mean((-2, -1)).sum(0) for rows in torch.split(difference, _FIT_BATCH)
@@ -101,7 +120,7 @@ class Features:
 
     def _completed(self, difference: Data) -> Data:
         """With zeros for the currents that may be missing: those left out, and those that are nan throughout."""
-        count, fewest = self.currents.count, self.fewest or self.currents.count
+        count, fewest = self.currents.count, self.least_currents
         given = difference.shape[-2] if difference.ndim >= 2 else 0
         if not fewest <= given <= count:
             got = tuple(difference.shape)
@@ -116,10 +135,11 @@ class Features:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return asdict(self)
+        values = asdict(self)
+        return values if self.body != "square" else {k: v for k, v in values.items() if k != "body"}
 
-    @staticmethod
-    def from_dict(values: object) -> "Features":
+    @classmethod
+    def from_parts(cls, values: object, tensors: Mapping[str, Tensor] | None = None) -> "Features":
         """From plain JSON values; an unknown key is an error."""
         top = known_keys(values, Features, "features")
         if "currents" in top:

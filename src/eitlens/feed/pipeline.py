@@ -8,8 +8,7 @@ from torch import Tensor
 
 from eitlens import random
 from eitlens.dataset.samples import Samples
-from eitlens.feature.codes import Codes
-from eitlens.feature.fields import Features
+from eitlens.feature.base import Input
 from eitlens.feed.noise_levels import Noise
 from eitlens.forward.base import Data
 from eitlens.forward.symmetry import symmetries
@@ -43,7 +42,7 @@ class Pipeline:
     stays 0 and the noise is always the same. Everything happens on the samples' device.
     """
 
-    features: Features | Codes
+    features: Input
     noise: Noise = field(default_factory=Noise)
     augment: bool = False
     """Move each sample by a random symmetry of the body that its currents allow."""
@@ -69,5 +68,4 @@ class Pipeline:
         u = random.uniform(mixed(self.seed, "currents", epoch), index, 1)[:, 0]
         counts = torch.tensor(self.counts, device=index.device)[(u * len(self.counts)).long()]
         absent = torch.arange(difference.shape[1], device=index.device) >= counts[:, None]
-        nothing = torch.nan if isinstance(self.features, Codes) else 0.0
-        return difference.masked_fill(absent[..., None], nothing)
+        return difference.masked_fill(absent[..., None], self.features.absent)

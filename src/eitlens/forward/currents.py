@@ -72,7 +72,7 @@ FAMILIES: dict[str, Callable[[Domain, int], Currents]] = {
 class CurrentsConfig:
     """A family of currents and how many of it."""
 
-    family: Family = "cosine"
+    family: str = "cosine"
     count: int = 3
 
     def __post_init__(self) -> None:

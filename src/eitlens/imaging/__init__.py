@@ -9,7 +9,7 @@ from eitlens.imaging.api import reconstruct
 from eitlens.imaging.imager import Imager
 from eitlens.imaging.methods import METHODS, load
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reader, Reconstruction, Refinement
+from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
 from eitlens.measure.measurement import Measurement
 from eitlens.weights import DEFAULT, shipped
 
@@ -20,7 +20,6 @@ __all__ = [
     "Imager",
     "Measurement",
     "Options",
-    "Reader",
     "Reconstruction",
     "Refinement",
     "load",

@@ -16,7 +16,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration, fit_temperature
 from eitlens.imaging.misfit import Simulation, relative_misfit
-from eitlens.imaging.reconstruction import Reader
+from eitlens.models.trained import Trained
 
 LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2)
 _SEED, _BATCH = 20230502, 16
@@ -35,7 +35,7 @@ class Effect:
     entropy_after: float
 
 
-def fit(reader: Reader, recipe: DataConfig, samples: int, misfits: int, progress: Progress) -> Calibration:
+def fit(reader: Trained, recipe: DataConfig, samples: int, misfits: int, progress: Progress) -> Calibration:
     """A calibration from the first validation samples of a recipe; `misfits` of them go through the solver."""
     data = validation(reader, recipe, samples)
     parts = {count: _fit(reader, recipe, data, count, misfits, progress) for count in _counts(reader)}
@@ -44,7 +44,7 @@ def fit(reader: Reader, recipe: DataConfig, samples: int, misfits: int, progress
 
 
 def measure(
-    reader: Reader, calibration: Calibration, data: Samples, levels: tuple[float, ...]
+    reader: Trained, calibration: Calibration, data: Samples, levels: tuple[float, ...]
 ) -> list[Effect]:
     """The reliability and the cross entropy before and after, at each level, with all currents."""
     target = data.mask.float()
@@ -58,17 +58,17 @@ def measure(
     return effects
 
 
-def validation(reader: Reader, recipe: DataConfig, samples: int) -> Samples:
+def validation(reader: Trained, recipe: DataConfig, samples: int) -> Samples:
     """The first validation samples, as many as there are, for the currents and the grid of the reader."""
     return _some(reader, recipe, "validation", samples)
 
 
-def test(reader: Reader, recipe: DataConfig, samples: int) -> Samples:
+def test(reader: Trained, recipe: DataConfig, samples: int) -> Samples:
     """The first test samples, as many as there are."""
     return _some(reader, recipe, "test", samples)
 
 
-def _some(reader: Reader, recipe: DataConfig, split: Split, samples: int) -> Samples:
+def _some(reader: Trained, recipe: DataConfig, split: Split, samples: int) -> Samples:
     fitting = replace(recipe, n=reader.n, currents=reader.currents)
     start, stop = recipe.ranges[split]
     # Beyond its end begins the next split: what is fitted must not see what it is measured on.
@@ -76,7 +76,7 @@ def _some(reader: Reader, recipe: DataConfig, split: Split, samples: int) -> Sam
 
 
 def _fit(
-    reader: Reader, recipe: DataConfig, data: Samples, count: int, misfits: int, progress: Progress
+    reader: Trained, recipe: DataConfig, data: Samples, count: int, misfits: int, progress: Progress
 ) -> Calibration:
     target = data.mask.float()
     contrast = recipe.sampler.inside / recipe.sampler.outside
@@ -96,7 +96,7 @@ def _fit(
     )
 
 
-def _misfits(reader: Reader, noisy: Data, logits: Tensor, contrast: float) -> list[float]:
+def _misfits(reader: Trained, noisy: Data, logits: Tensor, contrast: float) -> list[float]:
     simulate = Simulation(CurrentsConfig(reader.currents.family, noisy.shape[1]), reader.domain)
     seen = torch.ones(noisy.shape[1:], dtype=torch.bool)
     pairs = zip(noisy, logits, strict=False)
@@ -107,9 +107,9 @@ def _noisy(data: Samples, tau: float, count: int) -> Data:
     return Noise((tau,)).apply(data.difference[:, :count], _SEED, 0, data.index)
 
 
-def _logits(reader: Reader, difference: Data) -> Float[Tensor, "samples nx ny"]:
-    return torch.cat([reader.logits(part).cpu() for part in torch.split(difference, _BATCH)])
+def _logits(reader: Trained, difference: Data) -> Float[Tensor, "samples nx ny"]:
+    return torch.cat([reader(part).cpu() for part in torch.split(difference, _BATCH)])
 
 
-def _counts(reader: Reader) -> range:
+def _counts(reader: Trained) -> range:
     return range(reader.fewest, reader.currents.count + 1)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
@@ -11,32 +12,39 @@ from torch import Tensor
 from eitlens import weights
 from eitlens.device import pick_device
 from eitlens.errors import InputError, naming
+from eitlens.files import read_json
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
-from eitlens.imaging import options, readers
+from eitlens.imaging import options
 from eitlens.imaging import warnings as flags
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
-from eitlens.imaging.reconstruction import Reader, Reconstruction
+from eitlens.imaging.reconstruction import Flag, Image, Reconstruction, Refinement
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import Prepared, prepare
+from eitlens.models.trained import Answer, Trained
+
+_AGAIN = "copy it again from the run"
 
 
 @dataclass(frozen=True)
 class Imager:
     """A reader with its calibration, ready for any measurement."""
 
-    reader: Reader
+    reader: Trained
     calibration: Calibration
     name: str
+    noisiest: float | None = None
+    """The largest noise level τ in its training; None where nobody kept it."""
 
     @staticmethod
     def load(model: str | Path | None = None, device: str = "cpu") -> "Imager":
         """Around a shipped network by its name (the default for None), or that of a run's folder."""
         folder = weights.find(model)
-        return Imager(readers.open_folder(folder, pick_device(device)), Calibration.read(folder), folder.name)
+        reader = Trained.open(folder, pick_device(device))
+        return Imager(reader, Calibration.read(folder), folder.name, _noisiest(folder))
 
     def __call__(
         self,
@@ -63,45 +71,62 @@ class Imager:
                 "for an array, eitlens.measure.files.read(path) for a file"
             )
         options.check(refine, tau, n)
-        prepared, fed = prepare_for(self.reader, measurement)
-        data, seen = prepared.difference, prepared.seen
-        noise = tau if tau is not None else self._noise(fed, prepared.noise)
-        logits = self.reader.logits(fed)[0].cpu()
+        prepared = prepare(measurement, self.reader.currents, self.reader.fewest, self.reader.domain)
+        answer = self.reader.answer(_fed(self.reader, prepared))
+        logits, noise = answer.logits[0].cpu(), self._noise(answer, prepared, tau)
         with naming(measurement.source):
-            self._check_finite(logits, data)
-        calibration = self.calibration.reading(len(data))
-        image, change = calibration.probability(logits, noise), None
-        simulate = Simulation(self._currents(data), prepared.domain)
-        contrast = calibration.contrast
-        error = relative_misfit(simulate.image(logits, contrast), data, seen) if misfit or refine else None
-        doubts = [*flags.input_flags(prepared, noise, calibration)]
-        doubts += flags.contrast_flags(prepared, simulate.currents, error, noise, calibration)
-        if refine and error is not None:
-            # Data of unknown noise are trusted as little as the noisiest: they would be over-fitted otherwise.
-            level = flags.NOISIEST if noise is None else noise
-            problem = Problem(simulate, data, seen, level, contrast)
-            image, change = fine_tune(problem, image, error, refine)
-            error = change.misfit_after
-            doubts += flags.refined_flags(change, contrast)
+            self._check_finite(logits, prepared.difference)
+        calibration = self.calibration.reading(len(prepared.difference))
+        seen = _Seen(prepared, logits, noise, calibration.probability(logits, noise), calibration)
+        image, error, doubts, change = self._doubted(seen, misfit, refine)
         domain = prepared.domain if n is None else prepared.domain.at(n)
         image = image if n is None else on_grid(image, n)
-        spread = (image * (1 - image)).sqrt()
-        seconds = perf_counter() - start
         return Reconstruction(
-            image, spread, domain, noise, error, tuple(doubts), "network", self.name, seconds, change
+            image,
+            (image * (1 - image)).sqrt(),
+            domain,
+            noise,
+            error,
+            doubts,
+            "network",
+            self.name,
+            perf_counter() - start,
+            change,
         )
+
+    def _doubted(
+        self, seen: "_Seen", misfit: bool, refine: int
+    ) -> tuple[Image, float | None, tuple[Flag, ...], Refinement | None]:
+        """The image, refined if asked for, with its misfit and what is doubtful about it."""
+        prepared, calibration, noise = seen.prepared, seen.calibration, seen.noise
+        simulate = Simulation(self._currents(prepared.difference), prepared.domain)
+        data, contrast = prepared.difference, calibration.contrast
+        error = None
+        if misfit or refine:
+            error = relative_misfit(simulate.image(seen.logits, contrast), data, prepared.seen)
+        doubts = [*flags.input_flags(prepared, noise, calibration, self.noisiest)]
+        doubts += flags.contrast_flags(prepared, simulate.currents, error, noise, calibration, self.noisiest)
+        if not refine or error is None:
+            return seen.image, error, tuple(doubts), None
+        # Data of unknown noise are trusted as little as the noisiest: they would be over-fitted otherwise.
+        level = (self.noisiest or calibration.levels[-1]) if noise is None else noise
+        problem = Problem(simulate, data, prepared.seen, level, contrast)
+        image, change = fine_tune(problem, seen.image, error, refine)
+        doubts += flags.refined_flags(change, contrast)
+        return image, change.misfit_after, tuple(doubts), change
 
     def batch(self, difference: Data, tau: float | None = None) -> Float64[Tensor, "samples nx ny"]:
         """Calibrated images of many differences (B, L, N) in the reader's own form; no checks, for scores."""
-        logits = self.reader.logits(difference).double().cpu()
-        own = self.reader.noise_level(difference) if tau is None else None
-        levels = [tau] * len(logits) if own is None else own.tolist()
+        answer = self.reader.answer(difference)
+        logits = answer.logits.double().cpu()
+        levels = [tau] * len(logits) if tau is not None or answer.noise is None else answer.noise.tolist()
         calibration = self.calibration.reading(difference.shape[1])
         return torch.stack([calibration.probability(z, t) for z, t in zip(logits, levels, strict=True)])
 
-    def _noise(self, fed: Data, rough: float | None) -> float | None:
-        own = self.reader.noise_level(fed)
-        return rough if own is None else float(own[0])
+    def _noise(self, answer: Answer, prepared: Prepared, known: float | None) -> float | None:
+        if known is not None:
+            return known
+        return prepared.noise if answer.noise is None else float(answer.noise[0])
 
     def _check_finite(self, logits: Tensor, data: Data) -> None:
         if not bool(torch.isfinite(logits).all()):
@@ -112,9 +137,26 @@ class Imager:
         return CurrentsConfig(self.reader.currents.family, len(data))
 
 
-def prepare_for(reader: Reader, measurement: Measurement) -> tuple[Prepared, Data]:
-    """In the form this reader wants, and what it is fed with: nan at nodes not measured, if it can read that."""
-    prepared = prepare(measurement, reader.currents, reader.fewest, reader.domain)
-    if not reader.reads_gaps:
-        return prepared, prepared.difference[None]
-    return prepared, torch.where(prepared.seen, prepared.difference, torch.nan)[None]
+class _Seen(NamedTuple):
+    """What is known of a measurement once the network has read it."""
+
+    prepared: Prepared
+    logits: Tensor
+    noise: float | None
+    image: Image
+    calibration: Calibration
+
+
+def _fed(reader: Trained, prepared: Prepared) -> Data:
+    """What the network is given: nan at nodes that were not measured, if it can read that."""
+    if not reader.features.reads_gaps:
+        return prepared.difference[None]
+    return torch.where(prepared.seen, prepared.difference, torch.nan)[None]
+
+
+def _noisiest(folder: Path) -> float | None:
+    """The largest noise level of a training, from the configuration beside its weights."""
+    path = folder / "config.json"
+    return (
+        None if not path.exists() else read_json(path, lambda run: float(max(run["noise"]["levels"])), _AGAIN)
+    )

@@ -22,6 +22,7 @@ from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.imaging.warnings import input_flags
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import prepare
+from eitlens.registry import Registry
 
 _CELLS, _CURRENTS = 200, 3
 _KEPT = 4
@@ -62,14 +63,7 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     return index / index.max().clamp(min=1e-300)
 
 
-METHODS: dict[str, Method] = {"network": network, "dsm": dsm, "posterior": posterior}
-
-
-def method(name: str) -> Method:
-    """The named method, or an error that lists the names there are."""
-    if name not in METHODS:
-        raise InputError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
-    return METHODS[name]
+METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
 
 
 @lru_cache(maxsize=_KEPT)

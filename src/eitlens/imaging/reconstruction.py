@@ -1,58 +1,16 @@
-"""What reads boundary data, and what comes out of it.
-
-A `Reader` is a trained network seen from outside: boundary differences in, logits of the inclusion out. Around it
-an `Imager` (eitlens.imaging.imager) brings any measurement into the form the reader was trained for, calibrates its
-probabilities and says what is doubtful; the result is a `Reconstruction`.
-"""
+"""An image with what is known about it: its uncertainty, its misfit, its warnings."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.domain import Domain
 from eitlens.evaluate.metrics import hard_dice
-from eitlens.forward.base import Data
-from eitlens.forward.currents import CurrentsConfig
 from eitlens.phantom import Phantom, indicator
 
 Image = Float64[Tensor, "nx ny"]
-
-
-class Reader(Protocol):
-    """A trained network: f - f0 for the first currents of a family ↦ logits on the grid."""
-
-    @property
-    def currents(self) -> CurrentsConfig:
-        """The family it reads, and the most of it."""
-
-    @property
-    def fewest(self) -> int:
-        """The fewest currents it accepts; equal to `currents.count` when it was trained for exactly that many."""
-
-    @property
-    def reads_gaps(self) -> bool:
-        """Whether it knows what to do with nan at nodes that were not measured; if not, they are filled in."""
-
-    @property
-    def n(self) -> int:
-        """Cells a side of its grid."""
-
-    @property
-    def domain(self) -> Domain:
-        """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where it computes."""
-
-    def logits(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
-        """Logits (B, n+1, n+1) of differences (B, L, N), fewest <= L <= currents.count."""
-
-    def noise_level(self, difference: Data) -> Float[Tensor, "samples"] | None:
-        """Its own estimate of τ for each sample, or None where it has none."""
 
 
 @dataclass(frozen=True)

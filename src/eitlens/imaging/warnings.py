@@ -10,14 +10,22 @@ from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.reconstruction import Flag, Refinement
 from eitlens.measure.prepare import Prepared
 
-NOISIEST, MARGIN = 0.2, 1.1
+MARGIN = 1.1
+"""So far beyond the noise of training a network is trusted: estimates of the noise are off by a few percent."""
 WIDEST_GAP, LARGEST_MEAN, LARGEST_RESIDUAL = 0.13, 0.02, 2e-3
 
 
-def input_flags(prepared: Prepared, noise: float | None, calibration: Calibration) -> Iterator[Flag]:
-    """What the data alone say."""
-    if noise is not None and noise > MARGIN * NOISIEST:
-        yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {NOISIEST:.0%}")
+def too_noisy(noise: float | None, noisiest: float | None) -> bool:
+    """Whether the data are noisier than any that the network saw in training."""
+    return noise is not None and noisiest is not None and noise > MARGIN * noisiest
+
+
+def input_flags(
+    prepared: Prepared, noise: float | None, calibration: Calibration, noisiest: float | None = None
+) -> Iterator[Flag]:
+    """What the data alone say; `noisiest` is the largest noise in the training of the network, if there is one."""
+    if too_noisy(noise, noisiest):
+        yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {noisiest:.0%}")
     if prepared.mean > LARGEST_MEAN:
         yield Flag(
             "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"
@@ -58,13 +66,14 @@ def contrast_flags(
     misfit: float | None,
     noise: float | None,
     calibration: Calibration,
+    noisiest: float | None,
 ) -> Iterator[Flag]:
     """What the physics says of data and image together."""
     wrong = [*sign_flags(prepared, currents)]
     if wrong:
         yield from wrong
         return
-    if noise is not None and noise > MARGIN * NOISIEST:
+    if too_noisy(noise, noisiest):
         return  # Nobody knows what to expect, and the noise has a flag of its own.
     limit = calibration.misfit(noise)
     if misfit is not None and limit is not None and misfit > limit:

@@ -3,17 +3,18 @@
 Networks of the paper's kind read fields and work at any resolution. Their input holds, for L currents, the L
 harmonic extensions φ_l and then their gradients, as channels [φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n
 grid of nodes; their output the logits z of the inclusion on the same grid: sigmoid(z) is the probability that a
-node lies inside. Networks that read codes (`registry.CODE_NETWORKS`) take the vector of `eitlens.data.Codes` instead.
+node lies inside. A network of another kind `reads` another input (`eitlens.feature.base`).
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from eitlens.errors import InputError
+from eitlens.feature.base import Input
 
 CHANNELS_PER_CURRENT = 3
 SMALLEST_GRID = 32
@@ -37,6 +38,8 @@ class Network(nn.Module, ABC):
 
     config: Any
     preset: str = ""
+    reads: ClassVar[str] = "harmonic"
+    """The kind of input it reads, by its registered name."""
 
     @abstractmethod
     def latents(self, features: Tensor) -> dict[str, Tensor]:
@@ -58,6 +61,17 @@ class Network(nn.Module, ABC):
         """The logits."""
         return self.latents(features)["logits"]
 
+    def on_grid(self, features: Tensor, nodes: int) -> Tensor:
+        """The logits on nodes × nodes; networks of fields have the grid of their fields."""
+        logits: Tensor = self(features)
+        return logits
+
+    def check_grid(self, n: int) -> None:
+        """Refuse data of n cells a side that this network cannot be trained on."""
+
+    def begin(self, given: Input) -> None:
+        """Start from what the input of the training tells, where the network can."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -75,18 +89,21 @@ class Published:
 class Builder(Protocol):
     """A network's class, seen as the function that builds it."""
 
+    reads: str
+
     def __call__(self, config: Any, /) -> Network: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named configuration of a network, with what the paper says about it."""
+    """A named configuration of a network, with what the paper says about it where it does."""
 
     title: str
     build: Builder
     config: Any
-    parameters: int
-    published: Published
+    parameters: int = 0
+    """How many there are; checked by the tests, 0 where nobody counted."""
+    published: Published = Published(0, 0, None, "")
 
 
 def check_multiple(name: str, value: int, of: int, why: str) -> None:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, make_folder
 from eitlens.models.base import Network
-from eitlens.models.registry import names
 
 TOLERANCE = 1e-4
 
@@ -33,7 +32,7 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
         batch: images a call; None leaves it free, at two to three times the time to export.
     """
     need_packages()
-    if network.preset in names(codes=True):
+    if network.reads != "harmonic":
         raise InputError(
             f"{network.preset} reads codes: `eitlens export {network.preset} -o FILE` writes them in as well"
         )

@@ -22,9 +22,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
+from eitlens.errors import InputError
+from eitlens.feature import harmonic_extension
+from eitlens.feature.base import Input
 from eitlens.models.base import Network, Preset, Published, check_multiple
 
 _REFINED = 8
+_EXTENDED = 16
+"""Modes whose fields are made at once, to save memory."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class FlagshipConfig:
 class Flagship(Network):
     """Codes (B, 3K + 1) ↦ logits (B, 1, size, size); see the module."""
 
+    reads = "gaussian"
+
     def __init__(self, config: FlagshipConfig) -> None:
         super().__init__()
         self.config = config
@@ -90,6 +97,29 @@ class Flagship(Network):
         size = (constant.square() + extension.square().sum(0)).mean((-2, -1), keepdim=True).sqrt()
         self.extension.copy_(extension / size)
         self.constant.copy_(constant / size)
+
+    def begin(self, given: Input) -> None:
+        """Let the linear part begin as the paper's feature: φ and ∇φ of the modes of the code."""
+        tensors, domain, step = given.tensors(), given.domain, given.n // self.config.grid
+        mean, modes = (tensors[name].double() for name in ("mean", "modes"))
+        centres = torch.arange(self.config.grid, device=mean.device) * step + step // 2
+
+        def fields(data: Tensor) -> Tensor:
+            return harmonic_extension(domain, data, gradient=True)[..., centres[:, None], centres]
+
+        parts = torch.cat([fields(part) for part in torch.split(modes, _EXTENDED)])
+        self.start(parts.float(), fields(mean).float())
+
+    def check_grid(self, n: int) -> None:
+        """The image has a grid of its own: in training it must be that of the data."""
+        if self.nodes != n + 1:
+            fix = f"set network.settings.grid={n // 8}" if n % 8 == 0 else "use data of 8, 16, 24, … cells"
+            cells = self.nodes - 1
+            raise InputError(f"{self.preset} makes images of {cells} cells a side, the data have {n}: {fix}")
+
+    def on_grid(self, features: Tensor, nodes: int) -> Tensor:
+        """The logits on nodes × nodes."""
+        return self(features, nodes)  # type: ignore[no-any-return]
 
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """The fields, the transformer's output on its grid, and the logits on 8g + 1 nodes."""

@@ -1,33 +1,38 @@
-"""Every network there is. Adding one is a file beside this with its `PRESETS`, and its name in `NETWORKS`."""
+"""Every network by name: those of the package, and those that a user registers."""
 
 from dataclasses import asdict, fields, replace
 from typing import Any, get_args, get_type_hints
 
 from torch import nn
 
+from eitlens.checks import shown
 from eitlens.errors import InputError
 from eitlens.models import afno, flagship, fno, hybrid, mwo, uit, unet
 from eitlens.models.base import Network, Preset
 from eitlens.models.layers import channels_last
-
-NETWORKS = (uit, unet, hybrid, fno, afno, mwo)
-CODE_NETWORKS = (flagship,)
-
-PRESETS: dict[str, Preset] = {
-    name: preset for network in (*NETWORKS, *CODE_NETWORKS) for name, preset in network.PRESETS.items()
-}
+from eitlens.registry import Registry
 
 
-def names(codes: bool = False) -> list[str]:
-    """The names `create` knows: of the networks that read fields, or of those that read codes."""
-    return [name for network in (CODE_NETWORKS if codes else NETWORKS) for name in network.PRESETS]
+def _accepted(name: str, thing: object) -> Preset:
+    if not isinstance(thing, Preset):
+        raise InputError(f"network {name!r}: expected an eitlens.models.Preset, got {shown(thing)}")
+    return thing
 
 
-def preset(name: str) -> Preset:
-    """The named preset, or an error that lists the names there are."""
-    if name not in PRESETS:
-        raise InputError(f"no network is called {name!r}: choose one of {', '.join(PRESETS)}")
-    return PRESETS[name]
+NETWORKS: Registry[Preset] = Registry(
+    "network",
+    {
+        name: preset
+        for module in (uit, unet, hybrid, fno, afno, mwo, flagship)
+        for name, preset in module.PRESETS.items()
+    },
+    _accepted,
+)
+
+
+def names(reads: str = "harmonic") -> list[str]:
+    """The names `create` knows, of the networks that read one kind of input."""
+    return [name for name, preset in NETWORKS.items() if preset.build.reads == reads]
 
 
 def create(
@@ -42,7 +47,7 @@ def create(
             docstring says what does. Networks published in a sound form have nothing to change.
         overrides: any other field of the network's configuration; an unknown one is an error.
     """
-    chosen = preset(name)
+    chosen = NETWORKS[name]
     known = {field.name for field in fields(chosen.config)}
     given: dict[str, Any] = dict(overrides)
     if currents is not None:
@@ -54,7 +59,7 @@ def create(
 
 def build(name: str, settings: dict[str, Any]) -> Network:
     """The named network with exactly these settings, each checked."""
-    chosen = preset(name)
+    chosen = NETWORKS[name]
     hints = get_type_hints(type(chosen.config))
     for key, value in settings.items():
         if key not in hints:

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -10,27 +11,35 @@ from torch import Tensor
 
 from eitlens import models
 from eitlens.device import float32_products
+from eitlens.domain import Domain
 from eitlens.domain.base import CPU
 from eitlens.errors import InputError
-from eitlens.feature import Codes, Features
-from eitlens.feature.storage import JSON, TENSORS, read_inputs
+from eitlens.feature.base import JSON, TENSORS, Input
+from eitlens.feature.storage import read_input
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.models import Network, shards
-from eitlens.models.flagship import Flagship
 
 BATCH = 64
+"""Images at once: larger batches are no faster on a CPU and take memory."""
+
+
+class Answer(NamedTuple):
+    """Logits (B, nx, ny), and the noise level τ of each sample where the input of the network knows it."""
+
+    logits: Float[Tensor, "samples nx ny"]
+    noise: Float[Tensor, "samples"] | None
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Boundary differences (B, L, 4n) ↦ logits (B, n+1, n+1), at the n of its features.
+    """A trained network with its input: boundary differences (B, L, N) ↦ logits on the grid of its body.
 
     Some networks take any number of the currents from `fewest` up: `reading` says how many it is to be given.
     """
 
     network: Network
-    features: Features | Codes
+    features: Input
     device: torch.device = CPU
     count: int = 0
     """Currents it is given; 0 for all."""
@@ -44,7 +53,17 @@ class Trained:
     @property
     def fewest(self) -> int:
         """The fewest currents it may be given."""
-        return 1 if isinstance(self.features, Codes) else self.features.fewest or self.features.currents.count
+        return self.features.least_currents
+
+    @property
+    def n(self) -> int:
+        """Cells a side of its grid."""
+        return self.features.n
+
+    @property
+    def domain(self) -> Domain:
+        """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
+        return self.features.domain
 
     @property
     def digest(self) -> str:
@@ -58,6 +77,19 @@ class Trained:
         return found.hexdigest()[:16]
 
     @staticmethod
+    def open(folder: str | Path, device: torch.device = CPU) -> "Trained":
+        """The network in a run's folder or a shipped one: weights called `best`, or as the folder is.
+
+        A run stopped before its first validation has none but its `last`.
+        """
+        folder = Path(folder)
+        if not (folder / JSON).exists():
+            raise InputError(f"{folder}: no {JSON} in it: is it a run of `eitlens train`, begun at least?")
+        names = ("best", folder.name, "last")
+        name = next((one for one in names if shards.exists(folder / f"{one}.safetensors")), folder.name)
+        return Trained.load(folder, name, device)
+
+    @staticmethod
     def load(folder: str | Path, name: str = "best", device: torch.device = CPU) -> "Trained":
         """From a run's folder: `name`.safetensors with its .json, and features.json."""
         folder = Path(folder)
@@ -67,20 +99,17 @@ class Trained:
                 f"{weights}: no such file: is {folder} a run of `eitlens train`, begun at least?"
             )
         network = models.load(weights)
-        features = read_inputs(folder)
+        features = read_input(folder)
         if network.config.currents != features.currents.count:
             raise InputError(
                 f"{folder}: the network reads {network.config.currents} currents, features.json says "
                 f"{features.currents.count}: do they belong together?"
             )
-        if isinstance(features, Codes):
-            features = features.to(device)
-        return Trained(network.to(device).eval(), features, device)
+        return Trained(network.to(device).eval(), features.to(device), device)
 
     def at(self, n: int) -> "Trained":
         """The same on a grid of n cells a side."""
-        moved = self.features.at(n) if isinstance(self.features, Codes) else replace(self.features, n=n)
-        return replace(self, features=moved)
+        return replace(self, features=self.features.at(n))
 
     def reading(self, count: int) -> "Trained":
         """The same, given the first `count` currents."""
@@ -96,15 +125,18 @@ class Trained:
         rows = torch.split(difference.to(self.device), BATCH)
         return torch.cat([self.read(self.features(part)) for part in rows])
 
+    def answer(self, difference: Data) -> Answer:
+        """The logits and the noise level, from one evaluation of the input."""
+        readings = [self.features.read(part) for part in torch.split(difference.to(self.device), BATCH)]
+        logits = torch.cat([self.read(reading.seen) for reading in readings])
+        levels = [reading.noise for reading in readings if reading.noise is not None]
+        return Answer(logits, torch.cat(levels).cpu() if levels else None)
+
     @torch.no_grad()
     @float32_products(tf32=False)
     def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
-        """The logits of what the network itself is fed with: fields or codes."""
-        network = self.network
-        logits: Tensor = (
-            network(seen, self.features.domain.shape[0]) if isinstance(network, Flagship) else network(seen)
-        )
-        return logits[:, 0]
+        """The logits of what the network itself is fed with."""
+        return self.network.on_grid(seen, self.domain.shape[0])[:, 0]
 
 
 def save_compact(folder: Path, name: str, target: Path) -> Path:

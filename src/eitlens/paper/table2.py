@@ -8,7 +8,7 @@ from typing import Any
 from eitlens.errors import InputError
 from eitlens.evaluate.costs import Cost
 from eitlens.models import names
-from eitlens.models.registry import preset
+from eitlens.models.registry import NETWORKS
 from eitlens.paper.markdown import NONE, table
 from eitlens.paper.published import published
 
@@ -47,7 +47,7 @@ def table2(found: list[dict[str, Any]], recorded: Path) -> str:
 
 
 def _row(name: str, row: dict[str, Any], machines: list[Measured]) -> list[str]:
-    chosen, printed = preset(name), published().get(name)
+    chosen, printed = NETWORKS[name], published().get(name)
     paper = chosen.published
     return [
         name,

@@ -24,7 +24,7 @@ from eitlens.evaluate.examples import make_examples
 from eitlens.evaluate.score import score
 from eitlens.feed import Noise
 from eitlens.files import write_json
-from eitlens.models.registry import preset as network_preset
+from eitlens.models.registry import NETWORKS
 from eitlens.models.trained import Trained, save_compact
 from eitlens.paper.cells import TABLE1, Cell
 from eitlens.paper.cells import VARIANTS as VARIANTS_FOLDER
@@ -91,7 +91,7 @@ class Plan:
 
     def recipe(self, cell: Cell) -> TrainConfig:
         """The configuration of a cell's training."""
-        currents = network_preset(cell.preset).config.currents
+        currents = NETWORKS[cell.preset].config.currents
         config = replace(
             preset("paper"),
             name=str(cell),

@@ -109,7 +109,7 @@ class TrainConfig:
     data: SourceConfig = field(default_factory=SourceConfig)
     noise: Noise = field(default_factory=Noise)
     augment: bool = False
-    input: Literal["harmonic", "gaussian"] = "harmonic"
+    input: str = "harmonic"
     counts: tuple[int, ...] = ()
     gradient: Literal["exact", "repo"] = "exact"
     scale: bool = False
@@ -136,7 +136,6 @@ class TrainConfig:
         choose("precision", self.precision, get_args(Precision))
         choose("compile", self.compile, get_args(Compile))
         choose("select", self.select, tuple(METRICS))
-        choose("input", self.input, ("harmonic", "gaussian"))
         choose("optimiser", self.optimiser, ("adam", "muon"))
         if not isinstance(self.counts, list | tuple) or any(type(c) is not int or c < 1 for c in self.counts):
             raise InputError(f"counts: expected a list of numbers of currents >= 1, got {self.counts!r}")

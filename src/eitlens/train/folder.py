@@ -2,7 +2,7 @@
 
 config.json          the configuration
 data.json            the recipe of the data, where there is one: test samples can be made again from it
-features.json        what the network is fed with, `eitlens.data.Features`; for `Codes` with features.safetensors
+features.json        the input of the network (`eitlens.feature.base`), with features.safetensors where it is large
 git.json             version, commit, and whether there were changes
 log.csv              a row every few steps
 best.safetensors     weights of the best validation, with best.json; last.* those of the end
@@ -26,8 +26,7 @@ import torch
 from eitlens import __version__
 from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
-from eitlens.feature import Codes, Features
-from eitlens.feature.storage import read_inputs, write_inputs
+from eitlens.feature import Input, read_input
 from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.models import Network, save
 from eitlens.train.config import TrainConfig, difference
@@ -106,13 +105,13 @@ class RunFolder:
         file = self.path / "data.json"
         return DataConfig.read(file) if file.exists() else None
 
-    def keep_features(self, features: Features | Codes) -> None:
+    def keep_features(self, features: Input) -> None:
         """Write what the network is fed with."""
-        write_inputs(features, self.path)
+        features.save(self.path)
 
-    def features(self) -> Features | Codes | None:
+    def features(self) -> Input | None:
         """What the network is fed with, if it is known yet."""
-        return read_inputs(self.path) if (self.path / "features.json").exists() else None
+        return read_input(self.path) if (self.path / "features.json").exists() else None
 
     def keep(self, network: Network, name: str) -> None:
         """Write weights and their description."""

@@ -25,7 +25,7 @@ from eitlens.train.fabric import create_fabric, float32_products
 from eitlens.train.folder import Log, RunFolder, git_state
 from eitlens.train.loggers import Observer, Row
 from eitlens.train.losses import LOSSES
-from eitlens.train.setup import Setup, check_batch, check_grid, create_network, prepare
+from eitlens.train.setup import Setup, check_batch, create_network, prepare
 from eitlens.train.sources import Supply
 from eitlens.train.state import State
 
@@ -52,7 +52,7 @@ def train(
     began = time.monotonic()
     supply = Supply.open(config.data)
     network = create_network(config, supply.currents.count)
-    check_grid(network, supply.n)
+    network.check_grid(supply.n)
     check_batch(config, supply)
     fabric = create_fabric(config.precision, device)
     run = RunFolder(Path(folder))

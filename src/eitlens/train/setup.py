@@ -4,17 +4,15 @@ from dataclasses import dataclass, replace
 
 import torch
 from lightning.fabric import Fabric
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Adam
 
 from eitlens import models
 from eitlens.errors import InputError
-from eitlens.feature import Codes, Features, harmonic_extension
-from eitlens.feature.storage import rounded
+from eitlens.feature import INPUTS, Input, InputRecipe
 from eitlens.feed import Pipeline
 from eitlens.forward.base import Data
-from eitlens.models import Network, registry
-from eitlens.models.flagship import Flagship
+from eitlens.models import Network
 from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.config import Compile, TrainConfig
@@ -24,9 +22,8 @@ from eitlens.train.sources import Examples, Part, Supply
 from eitlens.train.stopwatch import Clock
 from eitlens.train.validation import Validator
 
-_FIT, _FIT_CODES, _GROUP = 512, 8192, 8
-_TOGETHER = 256
-"""Samples whose fields are made at once on a GPU, about 10 MB each for three currents while it lasts."""
+_FEW = 512
+"""So many samples the train split of a stream's recipe may be asked for: they are simulated beside the stream's own."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Setup:
 
     fabric: Fabric
     part: Part
-    features: Features | Codes
+    features: Input
     network: Network
     module: nn.Module
     validated: nn.Module
@@ -67,24 +64,22 @@ def create_network(config: TrainConfig, currents: int) -> Network:
     """The untrained network, its weights a function of the seed."""
     torch.manual_seed(config.seed)
     chosen = config.network
-    fitting = "gaussian" if chosen.preset in models.names(codes=True) else "harmonic"
-    if config.input != fitting:
+    network = models.create(chosen.preset, currents=currents, faithful=chosen.faithful, **chosen.settings)
+    if config.input != network.reads:
         raise InputError(
-            f"{chosen.preset} reads {fitting} input, the recipe has {config.input}: set input={fitting}"
+            f"{chosen.preset} reads {network.reads} input, the recipe has {config.input}: set input={network.reads}"
         )
-    return models.create(chosen.preset, currents=currents, faithful=chosen.faithful, **chosen.settings)
+    return network
 
 
 def prepare(
-    config: TrainConfig, fabric: Fabric, supply: Supply, network: Network, features: Features | Codes | None
+    config: TrainConfig, fabric: Fabric, supply: Supply, network: Network, features: Input | None
 ) -> Setup:
     """Put everything in its place; `features` are those of the run being resumed."""
     part, device = Part(fabric.global_rank, fabric.world_size), fabric.device
     # On GPUs the last digit of a scale may differ from process to process.
-    features = fabric.broadcast(features or _features(config, supply, device))
-    if isinstance(features, Codes):
-        features = features.to(device)
-        _start(network, features)
+    features = fabric.broadcast(features or _input(config, supply, network, device)).to(device)
+    network.begin(features)
     if part.world > 1:
         share_norms(network, device)
     network.to(device)
@@ -101,7 +96,7 @@ def prepare(
         _validated(network, average, config.compile),
         _optimiser(config, network, device),
         average,
-        Examples(source, pipeline, device, group=_group(features, config.batch // part.world, device)),
+        Examples(source, pipeline, device, group=features.steps_at_once(config.batch // part.world, device)),
         Validator(
             supply.split("validation", device),
             Pipeline(features, config.noise, counts=config.counts),
@@ -120,14 +115,6 @@ def _optimiser(config: TrainConfig, network: Network, device: torch.device) -> A
     return optimiser.create(network.parameters(), config.weight_decay, device)
 
 
-def check_grid(network: Network, n: int) -> None:
-    """A network that reads codes has a grid of its own: in training it must be that of the data."""
-    if isinstance(network, Flagship) and network.nodes != n + 1:
-        fix = f"set network.settings.grid={n // 8}" if n % 8 == 0 else "use data of 8, 16, 24, … cells"
-        cells = network.nodes - 1
-        raise InputError(f"{network.preset} makes images of {cells} cells a side, the data have {n}: {fix}")
-
-
 def check_batch(config: TrainConfig, supply: Supply) -> None:
     """A batch is of no more samples than there are, or are to be seen; told before any is read or simulated."""
     if supply.training == 0:
@@ -137,44 +124,26 @@ def check_batch(config: TrainConfig, supply: Supply) -> None:
         raise InputError(f"batch of {config.batch} from {most} training samples: choose a smaller batch")
 
 
-def _start(network: Network, codes: Codes) -> None:
-    """Let the linear part of a network that has one begin as the paper's feature: φ and ∇φ of the modes."""
-    if not isinstance(network, Flagship):
-        return
-    domain, step = codes.domain, codes.n // network.config.grid
-    centres = torch.arange(network.config.grid, device=codes.prior.mean.device) * step + step // 2
+def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.device) -> Input:
+    """The input of the network, fitted to training samples."""
+    recipe = InputRecipe(
+        n=supply.n,
+        body=supply.body,
+        currents=supply.currents,
+        gradient=config.gradient,
+        scale=config.scale,
+        modes=getattr(network.config, "modes", 0) or 0,
+        fewest=min(config.counts, default=0),
+    )
 
-    def fields(data: Data) -> Tensor:
-        return harmonic_extension(domain, data, gradient=True)[..., centres[:, None], centres]
+    def samples(count: int) -> Data:
+        # A recipe has a few training samples of its own; many are taken from the stream itself.
+        if supply.dataset is not None or count <= _FEW:
+            return supply.split("train", device, count).difference
+        bank = min(count, supply.config.bank or count)
+        return replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device).difference
 
-    modes = torch.cat([fields(part) for part in torch.split(codes.prior.modes, 16)])
-    network.start(modes.float(), fields(codes.prior.mean).float())
-
-
-def _features(config: TrainConfig, supply: Supply, device: torch.device) -> Features | Codes:
-    if config.input == "gaussian":
-        return _codes(config, supply, device)
-    fewest = min(config.counts, default=0)
-    plain = Features(supply.n, supply.currents, config.gradient, fewest=fewest)
-    return plain.fitted(supply.split("train", device, _FIT).difference) if config.scale else plain
-
-
-def _codes(config: TrainConfig, supply: Supply, device: torch.device) -> Codes:
-    """Fitted to training samples, as many as are worth it."""
-    if supply.dataset is not None:
-        fit = supply.split("train", device, _FIT_CODES)
-    else:
-        bank = min(_FIT_CODES, supply.config.bank or _FIT_CODES)
-        fit = replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device)
-    modes = int(config.network.settings.get("modes", registry.preset(config.network.preset).config.modes))
-    return rounded(Codes.fitted(supply.n, supply.currents, fit.difference, modes))
-
-
-def _group(features: Features | Codes, batch: int, device: torch.device) -> int:
-    """Steps whose examples are made at once; the fields of one step fill the caches of a CPU as it is."""
-    if isinstance(features, Codes):
-        return _GROUP
-    return min(_GROUP, max(1, _TOGETHER // batch)) if device.type == "cuda" else 1
+    return INPUTS[network.reads].fitted(recipe, samples)
 
 
 def _compiled(network: Network, mode: Compile) -> nn.Module:

@@ -131,6 +131,7 @@ class Supply:
     n: int
     currents: CurrentsConfig
     dataset: Dataset | None
+    body: str = "square"
 
     @staticmethod
     def open(config: SourceConfig) -> "Supply":

@@ -9,7 +9,6 @@ from eitlens import __version__, imaging
 from eitlens.errors import InputError
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import Imager
-from eitlens.models.trained import Trained
 from eitlens.web.assets import page
 from eitlens.web.drawing import BODY
 from eitlens.web.gallery import Gallery
@@ -56,18 +55,11 @@ def export_network(model: str, path: Path) -> Graph:
     if path.suffix != ".onnx":
         raise InputError(f"{path}: the file's name must end in .onnx")
     imager = imaging.load(model)
-    return write_network(_trained(imager), path)
-
-
-def _trained(imager: Imager) -> Trained:
-    trained = getattr(imager.reader, "trained", None)
-    if not isinstance(trained, Trained):
-        raise InputError(f"{imager.name}: this kind of network cannot be exported: name others with --model")
-    return trained
+    return write_network(imager.reader, path)
 
 
 def _model(imager: Imager, graphs: Path) -> dict[str, Any]:
-    graph = write_network(_trained(imager), graphs / f"{imager.name}.onnx")
+    graph = write_network(imager.reader, graphs / f"{imager.name}.onnx")
     reader = imager.reader
     counts = range(reader.fewest, reader.currents.count + 1)
     return describe(imager) | {

@@ -41,7 +41,7 @@ def draw(studio: Studio, path: Path) -> str:
 def _image(studio: Studio) -> tuple[str, Tensor]:
     """By a network of the package that looks at φ, or as a cell of Table 1 kept it, or by direct sampling."""
     for name, reader in studio.readers.items():
-        if not reader.reads_gaps:
+        if not reader.features.reads_gaps:
             return name, studio.image(name, TAU)
     kept = studio.examples(Cell("uit", TAU))
     if kept is not None:

@@ -16,8 +16,7 @@ from eitlens.domain.base import CPU
 from eitlens.evaluate.examples import Examples
 from eitlens.evaluate.score import SEED
 from eitlens.feed import Noise
-from eitlens.imaging.readers import open_folder
-from eitlens.imaging.reconstruction import Reader
+from eitlens.models.trained import Trained
 from eitlens.paper.cells import TABLE1, Cell, Record, Scores, read_shipped, read_table
 from eitlens.phantom import Phantom
 from eitlens.weights import SHIPPED, networks
@@ -88,12 +87,12 @@ class Studio:
         return cell.folder(self.results / TABLE1) / "log.csv"
 
     @cached_property
-    def readers(self) -> dict[str, Reader]:
+    def readers(self) -> dict[str, Trained]:
         """The networks of the package that read data on the grid of the scene."""
-        found = {name: open_folder(self.weights / name, CPU) for name in networks(self.weights)}
+        found = {name: Trained.open(self.weights / name, CPU) for name in networks(self.weights)}
         return {name: reader for name, reader in found.items() if reader.n == self.square.n}
 
     def image(self, name: str, tau: float) -> Tensor:
         """The probability of inclusion of the first sample, by a network of the package."""
         reader = self.readers[name]
-        return torch.sigmoid(reader.logits(self.data(tau)[:1, : reader.currents.count]))[0].cpu()
+        return torch.sigmoid(reader(self.data(tau)[:1, : reader.currents.count]))[0].cpu()

@@ -10,7 +10,6 @@ from eitlens.dataset import preset as data_preset
 from eitlens.evaluate.sweep import SWEEPS, Point, read, sweep
 from eitlens.figures.evaluation import sweep_figure
 from eitlens.figures.style import picture, say_missing
-from eitlens.imaging.readers import TrainedReader
 from eitlens.paper.figures.studio import Studio
 
 # Inclusions apart, by the solver that is exact and quick for them.
@@ -33,8 +32,6 @@ def draw(studio: Studio, path: Path) -> str:
 
 def _computed(studio: Studio, name: str) -> list[Point]:
     reader = studio.readers[name]
-    if not isinstance(reader, TrainedReader):
-        return []
     told = 0
 
     def progress(kind: str, value: float | str) -> None:
@@ -42,4 +39,4 @@ def _computed(studio: Studio, name: str) -> list[Point]:
         told += studio.samples
         studio.tell(f"{name}, {kind} {value}: {told} samples")
 
-    return sweep(reader.trained, _HOME, list(SWEEPS), studio.samples, progress=progress)
+    return sweep(reader, _HOME, list(SWEEPS), studio.samples, progress=progress)

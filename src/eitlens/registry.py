@@ -1,0 +1,79 @@
+"""Names for things that a file or a command line must spell, and the door through which users add their own.
+
+Each kind of thing has one `Registry`, in the folder that says what the thing is. A program need not register
+anything that it passes as an object.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+from eitlens.errors import InputError
+
+T = TypeVar("T")
+
+HOMES = {
+    "body": ("eitlens.domain.bodies", "BODIES"),
+    "shape": ("eitlens.phantom.kinds", "KINDS"),
+    "solver": ("eitlens.forward.solvers", "SOLVERS"),
+    "sampler": ("eitlens.phantom.samplers", "SAMPLERS"),
+    "input": ("eitlens.feature.storage", "INPUTS"),
+    "network": ("eitlens.models.registry", "NETWORKS"),
+    "method": ("eitlens.imaging.methods", "METHODS"),
+    "format": ("eitlens.measure.formats", "FORMATS"),
+}
+"""Where the registry of each kind is; imported when it is asked for, so that `import eitlens` stays light."""
+
+
+class Registry(dict[str, T]):
+    """The things of one kind by name; a name that is not there is an `InputError` that lists those that are.
+
+    `accept(name, thing)` returns what is kept for a thing, or refuses it. The names given at the start belong to
+    the package: they are not replaced, or files of before would mean something else.
+    """
+
+    def __init__(
+        self, kind: str, things: Mapping[str, T], accept: Callable[[str, Any], T] | None = None
+    ) -> None:
+        super().__init__(things)
+        self.kind, self._own, self._accept = kind, frozenset(things), accept
+
+    def __missing__(self, name: str) -> T:
+        raise InputError(
+            f"{self.kind} {name!r} is not known: there are {', '.join(self)}; if it is your own, give the "
+            "module that registers it with --plugin"
+        )
+
+    def __setitem__(self, name: str, thing: Any) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{self.kind}: expected a name, got {name!r}")
+        if name in self._own:
+            raise InputError(f"{self.kind} {name!r} is one of eitlens itself: choose another name")
+        super().__setitem__(name, self._accept(name, thing) if self._accept else thing)
+
+
+def registry(kind: str) -> Registry[Any]:
+    """Return the registry of a kind of thing: body, shape, solver, sampler, input, network, method or format."""
+    if kind not in HOMES:
+        raise InputError(f"register: there is no kind {kind!r}: the kinds are {', '.join(HOMES)}")
+    module, name = HOMES[kind]
+    found: Registry[Any] = getattr(import_module(module), name)
+    return found
+
+
+def register(kind: str, name: str, thing: Any = None) -> Any:
+    """Give a thing of your own a name that files, configurations and the command line can spell.
+
+    Returns the thing; without one, a decorator for it.
+
+    >>> import eitlens as eit
+    >>> @eit.register("sampler", "centre")
+    ... class Centre(eit.EllipseSampler):
+    ...     "Draws ellipses as the paper does, under a name of its own."
+    >>> eit.registry("sampler")["centre"] is Centre
+    True
+    """
+    if thing is None:
+        return lambda later: register(kind, name, later)
+    registry(kind)[name] = thing
+    return thing
