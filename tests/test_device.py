@@ -5,12 +5,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from eitlens import device
 from eitlens.models import kernels
 
 
 @pytest.mark.parametrize("triton", [True, False])
 def test_without_triton_the_plain_forms_are_used(triton, monkeypatch):
-    monkeypatch.setattr(gpu, "TRITON", triton)
+    monkeypatch.setattr(device, "TRITON", triton)
     image = SimpleNamespace(is_cuda=True, shape=(2, 16, 8, 8), dtype=torch.float32)
     assert kernels.usable(image) == triton
 

@@ -40,8 +40,8 @@ class Registry(dict[str, T]):
 
     def __missing__(self, name: str) -> T:
         raise InputError(
-            f"{self.kind} {name!r} is not known: there are {', '.join(self)}; if it is your own, give the "
-            "module that registers it with --plugin"
+            f"no {self.kind} is called {name!r}: choose one of {', '.join(self)}; one of your own needs the "
+            "module that registers it: --plugin MODULE"
         )
 
     def __setitem__(self, name: str, thing: Any) -> None:

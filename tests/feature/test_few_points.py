@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from eitlens import BoundaryIntegralSolver, EllipseSampler, Imager, Square, currents
-from eitlens.feature.few_points import few_code, is_few
+from eitlens.feature.codes import is_few
+from eitlens.feature.few_points import few_code
 from eitlens.feature.gaussian import GaussianPrior
 from eitlens.measure.simulated import measured
 

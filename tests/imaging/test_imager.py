@@ -77,7 +77,7 @@ def test_a_misfit_beyond_that_of_training_is_flagged(imager, difference):
 
 def test_a_misfit_that_the_noise_explains_says_nothing_of_the_contrast(imager, difference):
     """Above the noise of training the misfit is large whatever the contrast; nor is it known what to expect."""
-    usual = Imager(imager.reader, Calibration((0.0, 0.2), (1.0, 1.0), misfits=(0.02, 0.02)), "usual")
+    usual = Imager(imager.reader, Calibration((0.0, 0.2), (1.0, 1.0), misfits=(0.02, 0.02)), "usual", 0.2)
     loud = Measurement.of_difference(add_noise(difference, 0.5, 0))
     assert kinds(usual(loud)) == {"noise"}
     assert "contrast" in kinds(usual(loud, tau=0.1))
@@ -258,7 +258,7 @@ def test_a_run_without_a_validation_is_read_by_its_last_weights(folder, differen
 
 def test_data_without_an_image_are_named(imager, difference, monkeypatch):
     nothing = torch.full((1, 65, 65), torch.nan)
-    monkeypatch.setattr(type(imager.reader), "logits", lambda *_: nothing)
+    monkeypatch.setattr(type(imager.reader), "read", lambda *_: nothing)
     scan = replace(Measurement.of_difference(difference), source="scan.npz")
     with pytest.raises(InputError, match=r"^scan\.npz: .*: no image of data of size .*: is the unit right"):
         imager(scan)

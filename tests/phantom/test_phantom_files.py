@@ -39,13 +39,13 @@ def test_the_solver_is_chosen_by_the_shapes(square):
 def test_the_integral_equation_where_it_holds_and_is_small_enough(square):
     g, nothing = currents.cosine(square, 2), parse(shapes=[])
     ball, triangle = parse(shapes=[BALL | {"radius": 0.6}]), [[-0.6, -0.6], [-0.2, -0.6], [-0.4, -0.2]]
-    exact = phantoms.by_integral(ball, square, g)
+    exact = automatic.by_integral(ball, square, g)
     assert torch.equal(exact, BoundaryIntegralSolver(square).difference(ball, g))
-    rough = phantoms.by_integral(ball, square, g, tolerance=1e-4, most=48)
+    rough = automatic.by_integral(ball, square, g, tolerance=1e-4, most=48)
     assert 0 < float((rough - exact).abs().max()) < 1e-4
-    assert phantoms.by_integral(ball, square, g, most=48) is None
-    assert phantoms.by_integral(parse(shapes=[{"kind": "polygon", "vertices": triangle}]), square, g) is None
-    assert float(phantoms.by_integral(nothing, square, g, most=0).abs().max()) == 0
+    assert automatic.by_integral(ball, square, g, most=48) is None
+    assert automatic.by_integral(parse(shapes=[{"kind": "polygon", "vertices": triangle}]), square, g) is None
+    assert float(automatic.by_integral(nothing, square, g, most=0).abs().max()) == 0
 
 
 def test_measured_at_the_nodes_and_between(square):

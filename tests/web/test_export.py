@@ -125,7 +125,7 @@ class _Coded(torch.nn.Module):
 @pytest.mark.parametrize("wrong", [1, 2, 3])
 def test_a_graph_that_is_wrong_with_some_number_of_currents_is_refused(monkeypatch, gallery, tmp_path, wrong):
     """Three is the first to be looked at: a nan that comes later must not be lost."""
-    trained, path = gallery.imager("tiny").reader.trained, tmp_path / "network.onnx"
+    trained, path = gallery.imager("tiny").reader, tmp_path / "network.onnx"
     trained = replace(trained, features=replace(trained.features, fewest=1))
 
     def run(_, difference):

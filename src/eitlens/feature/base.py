@@ -59,6 +59,8 @@ class Input(ABC):
     currents: CurrentsConfig
     absent: ClassVar[float] = 0.0
     """What stands in training data for a current that is not given."""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Names of its tensors."""
     reads_gaps: ClassVar[bool] = False
     """Whether nodes that were not measured may be nan; if not, they are filled in before."""
 

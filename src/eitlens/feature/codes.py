@@ -15,15 +15,16 @@ from torch import Tensor
 from eitlens.checks import known_keys
 from eitlens.domain.bodies import BODIES
 from eitlens.errors import InputError
-from eitlens.feature.base import Input, InputRecipe, Reading
-from eitlens.feature.few_points import few_code, is_few
+from eitlens.feature.base import JSON, TENSORS, Input, InputRecipe, Reading
+from eitlens.feature.few_points import few_code
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.symmetry import ELEMENTS, Symmetries, symmetries
 
 # Characters of the group of reflections by the signs (x, y) of its elements.
-_PARTS = ("mean", "modes", "parity")
+_MOST = 800
+"""Values for which dense algebra is still quick."""
 _FIT, _GROUP = 8192, 8
 """Samples that fix the leading modes, and the steps of training whose codes are made at once."""
 _CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))
@@ -38,6 +39,7 @@ class Codes(Input):
     prior: GaussianPrior
     body: str = "square"
     absent: ClassVar[float] = torch.nan
+    parts: ClassVar[tuple[str, ...]] = ("mean", "modes", "parity")
     reads_gaps: ClassVar[bool] = True
 
     @classmethod
@@ -119,17 +121,20 @@ class Codes(Input):
     @classmethod
     def from_parts(cls, values: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Codes":
         """From what `to_dict` and `tensors` give."""
-        if set(tensors) != set(_PARTS):
-            raise InputError(f"features.safetensors holds {sorted(tensors)}, expected {', '.join(_PARTS)}")
         currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "features: currents"))
         mean, modes = tensors["mean"].double(), tensors["modes"].double()
         prior = GaussianPrior(mean, modes, tensors["parity"], float(values["floor"]))
         codes = cls(int(values["n"]), currents, prior, str(values.get("body", "square")))
         if mean.shape != (currents.count, codes.domain.boundary_size):
-            raise InputError(
-                f"features.safetensors holds a mean of shape {tuple(mean.shape)}: does it belong here?"
-            )
+            raise InputError(f"a mean of shape {tuple(mean.shape)}: do {JSON} and {TENSORS} belong together?")
         return codes
+
+
+def is_few(difference: Data) -> bool:
+    """Whether in some current nodes are missing (nan), and at most 800 values are there to each sample."""
+    there = torch.isfinite(difference)
+    partly = there.any(-1) & ~there.all(-1)
+    return bool(partly.any()) and int(there.sum((1, 2)).max()) <= _MOST
 
 
 def packed(code: Code) -> Float32[Tensor, "samples code"]:

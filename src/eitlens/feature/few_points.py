@@ -18,17 +18,9 @@ from torch import Tensor
 
 from eitlens.feature.gaussian import FIRST_TAU, LEAST_TAU, OFFSET, Code, Data, GaussianPrior
 
-MOST = 800
 _ROUNDS, _LARGEST_TAU = 6, 1.0
 Values = Float64[Tensor, "values"]
 Square = Float64[Tensor, "values values"]
-
-
-def is_few(difference: Data) -> bool:
-    """Whether in some current nodes are missing (nan), and at most 800 values are there to each sample."""
-    there = torch.isfinite(difference)
-    partly = there.any(-1) & ~there.all(-1)
-    return bool(partly.any()) and int(there.sum((1, 2)).max()) <= MOST
 
 
 @torch.no_grad()

@@ -20,19 +20,23 @@ _AGAIN = "copy it again from the run"
 
 def read_input(folder: Path) -> Input:
     """The input in a folder of weights."""
-    tensors = _tensors(folder / TENSORS) if (folder / TENSORS).exists() else {}
+    path = folder / JSON
 
-    def build(values: Any) -> Input:
-        kind = values.get("kind", "harmonic") if isinstance(values, dict) else "harmonic"
-        return INPUTS[kind].from_parts(values, tensors)
+    def kind_of(values: Any) -> str:
+        return values.get("kind", "harmonic") if isinstance(values, dict) else "harmonic"
 
-    return read_json(folder / JSON, build, _AGAIN)
+    kind = INPUTS[read_json(path, kind_of, _AGAIN)]
+    tensors = _tensors(folder / TENSORS, kind.parts) if kind.parts else {}
+    return read_json(path, lambda values: kind.from_parts(values, tensors), _AGAIN)
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def _tensors(path: Path, names: tuple[str, ...]) -> dict[str, Tensor]:
     try:
-        return load(path.read_bytes())
+        tensors = load(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}: {_AGAIN}") from None
     except SafetensorError as error:
         raise InputError(f"{path}: not a whole safetensors file ({error}): {_AGAIN}") from None
+    if set(tensors) != set(names):
+        raise InputError(f"{path}: holds {sorted(tensors)}, expected {', '.join(names)}: {_AGAIN}")
+    return tensors

@@ -9,6 +9,8 @@ that matters: a circle a sixth of a cell from a side is off by 6 %, at half a ce
 
 import math
 
+from torch import Tensor
+
 from eitlens.domain import Domain, Square, boundary
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, check_currents
@@ -47,12 +49,12 @@ def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data
     return _thinned(found, square, fine), "grid"
 
 
-def _refined(g: Currents, square: Square, fine: Square) -> Currents:
+def _refined(g: Currents, square: Square, fine: Square) -> Tensor:
     """Currents at the nodes of a finer grid; untouched on the same."""
     return g if fine == square else project(boundary.from_nodes(g, fine.arclength(), square))
 
 
-def _thinned(data: Data, square: Square, fine: Square) -> Data:
+def _thinned(data: Data, square: Square, fine: Square) -> Tensor:
     """Data of a multiple of the grid at the nodes of the grid; untouched on the same."""
     return data if fine == square else project(data[:, :: fine.n // square.n])
 

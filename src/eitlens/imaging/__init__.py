@@ -6,8 +6,8 @@ result.image, result.uncertainty, result.warnings
 """
 
 from eitlens.imaging.api import reconstruct
-from eitlens.imaging.imager import Imager
-from eitlens.imaging.methods import METHODS, load
+from eitlens.imaging.imager import Imager, load
+from eitlens.imaging.methods import METHODS
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
 from eitlens.measure.measurement import Measurement

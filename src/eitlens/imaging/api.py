@@ -8,7 +8,7 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.errors import InputError
-from eitlens.imaging.methods import load
+from eitlens.imaging.imager import Imager, load
 from eitlens.measure.measurement import Measurement
 
 Numbers = Any  # a tensor, an array or nested lists of numbers
@@ -42,12 +42,24 @@ def reconstruct(
         raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
     imager = load(model, device)
     data = _numbers(difference, "difference")
+    if (
+        points is None
+        and currents is None
+        and not refine
+        and n in (None, imager.reader.n)
+        and imager.takes(data)
+    ):
+        centred = data - data.mean(-1, keepdim=True)
+        images = imager.batch(centred if data.ndim == 3 else centred[None])
+        return images if data.ndim == 3 else images[0]
     if data.ndim == 3 and len(data):
-        images = [
-            imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False).image
-            for one in data
-        ]
-        return torch.stack(images)
+        return torch.stack([_one(imager, one, points, currents, refine, n) for one in data])
+    return _one(imager, data, points, currents, refine, n)
+
+
+def _one(
+    imager: Imager, data: Tensor, points: Numbers, currents: Numbers, refine: int, n: int | None
+) -> Float64[Tensor, "nx ny"]:
     return imager(_measurement(data, points, currents), refine=refine, n=n, misfit=False).image
 
 

@@ -1,6 +1,7 @@
 """From a measurement to an image with its uncertainty, its misfit and its doubts."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -26,6 +27,8 @@ from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import Prepared, prepare
 from eitlens.models.trained import Answer, Trained
 
+_KEPT = 4
+"""Networks kept in memory: a page compares a few, and each takes up to 60 MB."""
 _AGAIN = "copy it again from the run"
 
 
@@ -115,6 +118,18 @@ class Imager:
         doubts += flags.refined_flags(change, contrast)
         return image, change.misfit_after, tuple(doubts), change
 
+    def takes(self, data: Tensor) -> bool:
+        """Whether these are finite differences (L, N) or (B, L, N) in the network's own form: cosines at its nodes."""
+        reader = self.reader
+        return (
+            data.ndim in (2, 3)
+            and len(data) > 0
+            and data.shape[-1] == reader.domain.boundary_size
+            and reader.fewest <= data.shape[-2] <= reader.features.currents.count
+            and reader.features.currents.family == "cosine"
+            and bool(torch.isfinite(data).all())
+        )
+
     def batch(self, difference: Data, tau: float | None = None) -> Float64[Tensor, "samples nx ny"]:
         """Calibrated images of many differences (B, L, N) in the reader's own form; no checks, for scores."""
         answer = self.reader.answer(difference)
@@ -135,6 +150,16 @@ class Imager:
 
     def _currents(self, data: Data) -> CurrentsConfig:
         return CurrentsConfig(self.reader.currents.family, len(data))
+
+
+def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
+    """The imager around a shipped network or a run's folder; the last few are kept in memory."""
+    return _loaded(weights.find(model), device)
+
+
+@lru_cache(maxsize=_KEPT)
+def _loaded(folder: Path, device: str) -> Imager:
+    return Imager.load(folder, device)
 
 
 class _Seen(NamedTuple):

@@ -1,14 +1,11 @@
 """Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line."""
 
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from time import perf_counter
 
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens import weights
 from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
 from eitlens.errors import InputError
@@ -16,7 +13,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.imager import Imager
+from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.imaging.warnings import input_flags
@@ -25,15 +22,9 @@ from eitlens.measure.prepare import prepare
 from eitlens.registry import Registry
 
 _CELLS, _CURRENTS = 200, 3
-_KEPT = 4
 
 
 Method = Callable[[Measurement, Options], Reconstruction]
-
-
-def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
-    """The imager around a shipped network or a run's folder; the last few are kept in memory."""
-    return _imager(weights.find(model), device)
 
 
 def network(measurement: Measurement, options: Options) -> Reconstruction:
@@ -64,8 +55,3 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
 
 
 METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
-
-
-@lru_cache(maxsize=_KEPT)
-def _imager(folder: Path, device: str) -> Imager:
-    return Imager.load(folder, device)
