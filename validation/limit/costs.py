@@ -23,7 +23,7 @@ def write(page: Path) -> None:
 
 
 def cost() -> str:
-    """Single measurements until their islands agree."""
+    """Single measurements until their ensembles agree."""
     return table(_COLUMNS, [row for machine in _MACHINES for row in _rows(machine)]).strip()
 
 

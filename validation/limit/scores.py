@@ -32,7 +32,7 @@ def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
 
 def of_mean(mean: Tensor, effective: float, truth: Tensor) -> dict[str, float]:
     """What the mean image alone decides, and the cross entropy -Σ p log p + (1 - p) log(1 - p) it expects."""
-    # Islands that disagree put their number of draws below any use: they are still some.
+    # Ensembles that disagree put their number of draws below any use: they are still some.
     p = smoothed(mean, max(effective, _LEAST_EFFECTIVE))
     logits = torch.logit(p)[None]
     return {

@@ -96,7 +96,7 @@ class Guide(nn.Module):
         )
         self.number = nn.Linear(2 * config.waves + 1, config.width)
         self.place = nn.Parameter(0.02 * torch.randn(config.tokens + config.numbers, config.width))
-        self.blocks = nn.ModuleList([_Block(config) for _ in range(config.layers)])
+        self.blocks = nn.ModuleList([_CausalBlock(config) for _ in range(config.layers)])
         self.norm = nn.LayerNorm(config.width)
         self.heads = nn.Parameter(torch.zeros(PER_ELLIPSE, config.width, config.bins))
         octaves = 2 * math.pi * 2.0 ** torch.arange(config.waves)
@@ -247,7 +247,7 @@ class _Components(nn.Module):
         return torch.where(present[:, :, None, None], both, 0.0).flatten(1)
 
 
-class _Block(nn.Module):
+class _CausalBlock(nn.Module):
     """Attention to what came before, and a perceptron."""
 
     def __init__(self, config: GuideConfig) -> None:

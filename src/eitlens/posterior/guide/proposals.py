@@ -27,7 +27,7 @@ _SURE = 0.04
 
 
 @runtime_checkable
-class Guide(Protocol):
+class ProposalDensity(Protocol):
     """A density of ordered numbers given data, as `eitlens.posterior.guide.network`."""
 
     @property
@@ -47,21 +47,21 @@ class Guide(Protocol):
 class Guidance:
     """A guide and how it is asked: `tries` proposals at once, from the level `top` downwards."""
 
-    guide: Guide
+    guide: ProposalDensity
     tries: int
     top: float
 
-    def read(self, likelihood: Likelihood, level: Level) -> "Guided":
+    def read(self, likelihood: Likelihood, level: Level) -> "GuidedProposer":
         """Each measurement at its level."""
         reading = self.guide.read(likelihood.measured, likelihood.tau, level)
-        return Guided(self.guide, self.tries, reading, level)
+        return GuidedProposer(self.guide, self.tries, reading, level)
 
 
 @dataclass(frozen=True)
-class Guided:
+class GuidedProposer:
     """A guide that has read the data of all chains at their levels."""
 
-    guide: Guide
+    guide: ProposalDensity
     tries: int
     reading: Tensor
     level: Level

@@ -23,7 +23,7 @@ _HELD_OUT = 0.01
 _FITTED = 20_000
 _WARMUP, _TOLD = 300, 250
 _AT_ONCE = 8192
-Told = Callable[[int, float, float], None]
+TrainingReport = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
 
 
@@ -84,7 +84,7 @@ class Bank:
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyData:
     """Data as a guide reads them."""
 
     measured: Float32[Tensor, "n currents boundary"]
@@ -93,7 +93,7 @@ class Noisy:
     count: Tensor
 
     @staticmethod
-    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "Noisy":
+    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "NoisyData":
         """The paper's noise and white noise on top, each at a level of its own, for some of the currents."""
 
         def uniform() -> Tensor:
@@ -109,10 +109,10 @@ class Noisy:
         noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
         shares = torch.tensor(recipe.shares, device=data.device)
         count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
-        return Noisy(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
+        return NoisyData(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
 
 
-def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: Told) -> Guide:
+def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingReport) -> Guide:
     """A guide, where the bank is."""
     device = bank.data.device
     torch.manual_seed(recipe.seed)
@@ -141,7 +141,7 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: Told) -> 
 
 def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """The mean of -log q(u | y), in nats a phantom; the prior alone has 0, or log k! less for the order."""
-    noisy = Noisy.of(bank.data, guide.config, recipe, generator)
+    noisy = NoisyData.of(bank.data, guide.config, recipe, generator)
     reading = guide.read(noisy.measured, noisy.tau, noisy.level, noisy.count)
     with torch.autocast(reading.device.type, torch.bfloat16, enabled=reading.is_cuda):
         density = guide.log_density(reading, bank.numbers)

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.posterior.model.likelihood import Level
-from eitlens.posterior.model.target import Local, Particles, Target
+from eitlens.posterior.model.target import LocalModel, Particles, Target
 
 _FIRST = 0.5
 
@@ -17,7 +17,7 @@ class Chains:
     """The particles of all measurements with everything a step needs, and the step size ε of each."""
 
     particles: Particles
-    local: Local
+    local: LocalModel
     step: Float64[Tensor, "measurements"]
     accepted: Float64[Tensor, "measurements"]
 
