@@ -5,11 +5,11 @@ analytic function of Z that does not depend on the phantom: F(Z) = -Σ_m b_m Z^m
 coefficients fall fast, as the current is smooth, and |Z|^m falls too.
 
 Data. No current flows through the boundary that is not in f0 already, so f - f0 goes on evenly beyond each right-angled
-corner of a body: on each side, of length ℓ, it is a cosine series, and its coefficients fall like
-exp(-π m depth / ℓ), `depth` being how far behind the side the inclusions' equivalent charges lie. Values at every fourth node then tell those
-between to about the tolerance of the solver (measured in the square, on draws of the paper's prior and the first cosine
-current, relative to the rms: at most 3e-4 for every fourth node of 200 a side, 1e-7 in the median; 1e-5 for every other
-one).
+corner of a body: on each side, of length ℓ, it is a cosine series. Its coefficients fall like exp(-π m depth / ℓ),
+`depth` being how far behind the side the inclusions' equivalent charges lie. Values at every fourth node then tell
+those between to about the tolerance of the solver (measured in the square, on draws of the paper's prior and the first
+cosine current, relative to the rms: at most 3e-4 for every fourth node of 200 a side, 1e-7 in the median; 1e-5 for
+every other one).
 
 Both were measured with cos lθ, l ≤ 3. A rough current sees little of what is deep, and its data are small and rough:
 then `finer` has more nodes and `summed` no series, and `Target.build` tells which of them a current needs.

@@ -18,8 +18,8 @@ from eitlens.phantom.samplers import EllipseRows as Rows
 
 MOST = 8
 """Ellipses at most: twice as many as the paper's phantoms have."""
-# Pieces of a smaller area, in units of the quarter of the box, are specks of noise and are left out; and no semi-axis
-# is taken to be shorter than about a cell of the coarse grid.
+# Pieces of a smaller area (the box has 4) are specks and are left out; no semi-axis is taken to be shorter than a cell
+# of the coarse grid.
 _SMALLEST, _THINNEST = 0.01, 0.03
 _FEWEST_NODES = 5  # as many as an ellipse has parameters
 # A piece gets another ellipse until the overlap is good, if that gains enough, and three at most.

@@ -41,16 +41,15 @@ _TRUST = (0.1, 0.1, 0.3, 0.3, 0.5)
 _CELLS, _SOLVER_ERROR = 128, 5e-4
 # Where f - f0 nearly vanishes its noise is taken to be that of a tenth of the rms: no node may count without bound.
 _QUIET = 0.1
-# Of the difference quotients: changes of f - f0 by 0.3 % are well above the solver's tolerance of 1e-4, and small enough
-# for a straight line.
+# Of the difference quotients: large against the solver's tolerance of 1e-4, small against any ellipse.
 _DIFFERENCE = 3e-3
-# Ellipses stay this far from the boundary, and their semi-axes below this, in units of the half side: there the grid
-# solver still has a cell between them, and an ellipse does not fill the body.
+# Ellipses must stay inside the body, by a little, and none may fill it: a semi-axis of 0.9 of the half side is no
+# inclusion any more.
 _CLEARANCE, _LARGEST = 0.01, 0.9
 # Levenberg and Marquardt's damping: small at first, as the start is near; ten times as much after a step that fails,
 # a fifth after one that succeeds; after five failures the damping is 1e3 and steps are too short to matter.
 _DAMPING, _MORE, _LESS, _TRIALS = 1e-2, 10.0, 0.2, 5
-# A step that lowers the cost by less has found the noise: three parameters more would gain 1.5 on average from noise.
+# A step that gains less chases noise: six parameters fitted to nothing but noise gain as much.
 _SETTLED = 3.0
 # The picture: draws of the Gaussian (the mean of 64 is right to 0.06), and the width of an outline's edge in cells.
 _DRAWS, _EDGE = 64, 0.1

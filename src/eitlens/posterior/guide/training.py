@@ -19,10 +19,10 @@ from eitlens.posterior.model.likelihood import FLOOR, Likelihood
 from eitlens.posterior.model.ordered import ordered, to_numbers
 from eitlens.posterior.model.target import Target
 
-_HELD_OUT = 0.01
-_FITTED = 20_000
-_WARMUP, _TOLD = 300, 250
-_AT_ONCE = 8192
+_HELD_OUT = 0.01  # of the bank, never trained on: 25,000 phantoms of the standard recipe
+_FITTED = 20_000  # phantoms for the principal components: 25 for each of 800 nodes
+_WARMUP, _TOLD = 300, 250  # steps: 2 % of the training for the learning rate to rise, and between two reports
+_AT_ONCE = 8192  # phantoms of a batch without gradients: twice a batch of training
 TrainingReport = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
 
@@ -66,7 +66,7 @@ class Bank:
         told: Callable[[int], None],
         at_once: int = 50_000,
     ) -> "Bank":
-        """Draws of the prior, where the currents are; `told` how many there are."""
+        """Simulate draws of the prior, where the currents are; `told` hears how many there are."""
         nothing = Likelihood(currents[None], currents.new_ones(1))
         target = Target.build(domain, currents, prior, nothing, recipe.tolerance)
         numbers, data = [], []
@@ -79,13 +79,13 @@ class Bank:
         return Bank(torch.cat(numbers), torch.cat(data))
 
     def take(self, index: Tensor | slice) -> "Bank":
-        """Some of them."""
+        """Take some of the phantoms."""
         return Bank(self.numbers[index], self.data[index])
 
 
 @dataclass(frozen=True)
 class NoisyData:
-    """Data as a guide reads them."""
+    """Noisy data as a guide reads them."""
 
     measured: Float32[Tensor, "n currents boundary"]
     tau: Float32[Tensor, "n"]
@@ -94,7 +94,7 @@ class NoisyData:
 
     @staticmethod
     def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "NoisyData":
-        """The paper's noise and white noise on top, each at a level of its own, for some of the currents."""
+        """Add the paper's noise and white noise on top, each at a level of its own, for some of the currents."""
 
         def uniform() -> Tensor:
             return torch.rand(len(data), generator=generator, device=data.device)
@@ -113,7 +113,7 @@ class NoisyData:
 
 
 def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingReport) -> Guide:
-    """A guide, where the bank is."""
+    """Train a guide, on the device of the bank."""
     device = bank.data.device
     torch.manual_seed(recipe.seed)
     guide = Guide(config).to(device)

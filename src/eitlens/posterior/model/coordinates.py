@@ -24,6 +24,7 @@ Z = Float64[Tensor, "*batch parameters"]
 _PRECISION = (1 / 3, 1 / 3, 1 / 3, 1 / 3, 9 * 12 / torch.pi**2)
 # logit u beyond this is the wall of the prior to rounding: 1 - u < 1e-13.
 _FAR = 30.0
+# Where draws begin in the prior's sequence: far beyond the phantoms of any data set (see `Coordinates.draw`).
 _ELSEWHERE = 2**40
 EDGE = 1e-12
 """How near to 0 and to 1 a number u may come."""

@@ -32,17 +32,21 @@ from eitlens.posterior.moves.surface import TOLERANCE, Frame, components_to, pro
 # A drift longer than this, in standard deviations of the velocity, is cut: far from a mode the quadratic model holds
 # only nearby.
 _LONGEST_DRIFT = 8.0
+# The share of steps to be accepted, to which ε adapts: between the 0.23 of random walks and the 0.57 of Langevin steps.
 _WANTED = 0.35
+# Standard deviation of the logarithm of a step's size: most are within a factor of 1.5 of ε.
 _SPREAD = 0.4
 # Who returns to within this, in standard deviations of a step, has returned.
 _RETURNED = 10 * TOLERANCE
+# ε never gets smaller: a chain that needs that stands still anyway, and would not recover.
 _SHORTEST = 1e-2
+_TINY = 1e-300  # no division by zero
 
 
 def manifold_step(
     target: Target, chains: Chains, level: Level, generator: torch.Generator, learning: float
 ) -> Chains:
-    """One manifold step of every particle; ε follows the acceptance as fast as `learning`."""
+    """Make one manifold step of every particle; ε follows the acceptance as fast as `learning`."""
     here, near = chains.particles, chains.local
     reach = _reach(chains, generator)
     frame = Frame.build(target, near, reach)
@@ -74,7 +78,7 @@ def _drift(local: LocalModel, frame: Frame) -> Float64[Tensor, "m c parameters"]
     square = (frame.width.square() * (1 + local.information)).clamp(max=1.0)
     drift = (1 - (1 - square).sqrt()) * local.slope / (1 + local.information) / frame.width
     length = drift.norm(dim=-1, keepdim=True)
-    scale: Tensor = (_LONGEST_DRIFT / length.clamp(min=1e-300)).clamp(max=1.0)
+    scale: Tensor = (_LONGEST_DRIFT / length.clamp(min=_TINY)).clamp(max=1.0)
     return drift * scale
 
 
@@ -85,7 +89,7 @@ def _on_surface(local: LocalModel, frame: Frame, velocity: Tensor) -> Float64[Te
 
 
 def _excess(ratio: Tensor, landed: Bool[Tensor, "m c"]) -> Float64[Tensor, "m"]:
-    """How far the chance of acceptance is above the wanted one."""
+    """Tell how far the chance of acceptance is above the wanted one."""
     return torch.where(landed, ratio.clamp(max=0).exp(), 0.0).mean(1) - _WANTED
 
 

@@ -19,13 +19,13 @@ from eitlens.posterior.moves.jumps import Proposal, Proposer
 _PARTS = ((0, 1, 2, 3, 4), (0, 1), (2, 3, 4), (4,))
 # The farthest it goes: between 0.03 of the range and all of it.
 _NEAREST = math.log(0.03)
-_JUMPS = 3
+_JUMPS = 3  # a sweep: together they cost less than one manifold step
 # Above this level the posterior is wide and jumps succeed, which they hardly ever do below.
 _EASY = 0.1
 
 
 def perturbations(level: Level) -> list[Proposer]:
-    """Some jumps at the upper levels: one ellipse, or part of it, or two that change places."""
+    """Make proposers of jumps at the upper levels: one ellipse, or part of it, or two that change places."""
 
     def perturb(target: Target, z: Tensor, generator: torch.Generator) -> Proposal:
         place = _changed(z, generator)
@@ -65,7 +65,7 @@ def _owner(z: Tensor) -> Tensor:
 
 
 def _perturbed(z: Tensor, generator: torch.Generator) -> Tensor:
-    """Every coordinate moved by up to a part of the prior's range, in the numbers u of which the prior is uniform."""
+    """Move every coordinate by up to a part of the prior's range, in the numbers u of which the prior is uniform."""
     random = torch.rand(*z.shape[:-1], z.shape[-1] + 1, generator=generator, dtype=z.dtype, device=z.device)
     farthest = torch.exp(_NEAREST * random[..., -1:])
     shift = farthest * (2 * random[..., :-1] - 1)

@@ -21,9 +21,12 @@ from torch import Tensor
 from eitlens.posterior.model.likelihood import Level
 from eitlens.posterior.model.target import LocalModel, Particles, Target, weighted
 
-# In standard deviations of a step; who has not come that close in so many iterations is given up.
 TOLERANCE = 1e-3
+"""Of a place on the surface, in standard deviations of a step."""
+# Particles that have not come that close in so many iterations are given up: those that do take 3 to 6.
 _MOST = 7
+# From the third iteration on a value may be at most twice the last: else the iteration does not converge.
+_GROWTH = 2
 
 
 class Frame(NamedTuple):
@@ -61,7 +64,7 @@ class Frame(NamedTuple):
 
 
 class _Projection(NamedTuple):
-    """The equations of some particles in a row."""
+    """Equations of a projection onto the surface, for some particles in a row."""
 
     start: Float64[Tensor, "n parameters"]
     """z + v."""
@@ -96,7 +99,7 @@ def project(
     level: Level,
     chosen: Bool[Tensor, "m c"],
 ) -> tuple[Float64[Tensor, "m c parameters"], Bool[Tensor, "m c"]]:
-    """Where the chosen particles land with the velocities Rᵀ v = `components`, and who does."""
+    """Project the chosen particles, moved by the velocities Rᵀ v = `components`; also tell which of them land."""
     landed, arrived = particles.z.clone().flatten(0, 1), torch.zeros_like(chosen).flatten()
     index = torch.nonzero(chosen.flatten()).flatten()
     problem = _problem(target, particles, frame, components, level).take(index)
@@ -147,7 +150,7 @@ def _value(target: Target, problem: _Projection, place: Tensor) -> Float64[Tenso
 
 def _farthest(state: _BroydenState, turn: int) -> Tensor:
     """The size of a value that can be believed to converge still: who goes astray is given up."""
-    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else 2 * state.value.norm(dim=-1)
+    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else _GROWTH * state.value.norm(dim=-1)
 
 
 def _next(state: _BroydenState, value: Tensor, turn: int) -> _BroydenState:

@@ -1,4 +1,4 @@
-"""Whether independent ladders agree: R-hat and effective sample size that renumbering cannot fool.
+"""Agreement of independent ensembles: R-hat and effective sample size that renumbering cannot fool.
 
 The ellipses are exchangeable, so only functions of the whole inclusion are compared: its area, centre of mass
 and second moments, the sorted positions and sizes of the ellipses, and the log likelihood. Each ensemble's chain
@@ -25,8 +25,9 @@ from eitlens.phantom import Ellipse
 
 AGREED = 1.05
 """R-hat below this in every function counts as converged."""
-_FEWEST = 8
-_CONSTANT = 1e-12
+_FEWEST = 8  # draws a chain: two halves of four have variances at least
+_CONSTANT = 1e-12  # a variance of normal scores below this is rounding
+_TINY = 1e-300  # no division by zero
 
 Values = Float64[Tensor, "measurements ensembles draws functions"]
 
@@ -69,7 +70,7 @@ def functions(
 def agreement(
     values: Values, ladders: int = 1
 ) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
-    """The largest R-hat and the smallest effective sample size over the functions.
+    """Compute the largest R-hat and the smallest effective sample size over the functions.
 
     The chains of an ensemble are next to each other, `ladders` of them.
     """
@@ -95,6 +96,7 @@ def _normal_scores(values: Values) -> Values:
     zero = torch.zeros_like(place)
     total, size = (zero.scatter_add(1, group, part) for part in (rank, torch.ones_like(rank)))
     rank = zero.scatter(1, order, torch.gather(total / size.clamp(min=1), 1, group))
+    # Blom's plotting positions, as Vehtari and others use them.
     scores: Tensor = torch.special.ndtri((rank - 3 / 8) / (count + 1 / 4))
     return scores.reshape(values.shape)
 
@@ -111,7 +113,7 @@ def _effective(values: Values) -> Float64[Tensor, "measurements functions"]:
     spectrum = torch.fft.rfft(values - values.mean(2, keepdim=True), 2 * n, dim=2).abs().square()
     covariance = torch.fft.irfft(spectrum, 2 * n, dim=2)[:, :, :n].mean(1) / n
     within = covariance[:, 0] * n / (n - 1)
-    total = (covariance[:, 0] + values.mean(2).var(1)).clamp(min=1e-300)
+    total = (covariance[:, 0] + values.mean(2).var(1)).clamp(min=_TINY)
     correlation = 1 - (within[:, None] - covariance) / total[:, None]
     pairs = correlation[:, : n // 2 * 2].unflatten(1, (-1, 2)).sum(2)
     pairs = torch.where((pairs > 0).long().cumprod(1) > 0, pairs, 0.0).cummin(1).values

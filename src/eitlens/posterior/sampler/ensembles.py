@@ -1,4 +1,7 @@
-"""Ensembles: ladders that are warmed up and moved together, sweep by sweep, in this process or in others.
+"""Ensembles: ladders of chains that are warmed up and moved together, sweep by sweep, in this process or in others.
+
+An ensemble is a ladder of chains, from high noise to the posterior (`tempering`), or after the warm-up several ladders
+from the same places. A measurement has several ensembles, which never exchange anything and so check each other.
 
 On a GPU all ensembles are one batch. On a CPU the operations are small and many, and threads wait for one another.
 Ensembles never need to speak to each other, so they can go to processes of their own (`running_ensembles`), in step.
@@ -28,11 +31,11 @@ from eitlens.posterior.sampler.settings import Settings
 _LEARNING = 0.2
 _RESPACED = (5, 6, 7, 8)
 _SETTLED = 0.75
-_SEEDS_APART = 1_000_003
+_SEEDS_APART = 1_000_003  # a prime: the seeds of processes meet no seed that a user would choose next
 
 
 class SweepRecord(NamedTuple):
-    """What a sweep left at the last level; an ensemble's ladders are next to each other."""
+    """Results of a sweep at the last level; an ensemble's ladders are next to each other."""
 
     rows: Float64[Tensor, "measurements ladders ellipses 5"]
     likelihood: Float64[Tensor, "measurements ladders"]
@@ -45,7 +48,7 @@ class SweepRecord(NamedTuple):
 
     @staticmethod
     def joined(records: "list[SweepRecord]") -> "SweepRecord":
-        """Of several groups of ensembles, as of one."""
+        """Join the records of several groups of ensembles, as of one."""
         return SweepRecord(*(torch.cat(parts, 1) for parts in zip(*records, strict=True)))
 
 
@@ -61,7 +64,7 @@ class EnsembleGroup(Protocol):
 
 
 class Ensembles:
-    """Some ensembles and how far they are."""
+    """Ensembles of this process and how far they are."""
 
     def __init__(
         self, target: Target, settings: Settings, guidance: Guidance | None, count: int, part: int = 0
@@ -73,11 +76,11 @@ class Ensembles:
         self._ladder = tempering.start(self._everywhere, last, settings.levels, count, seed, guidance)
 
     def begin(self) -> None:
-        """Nothing: it is all done at the end."""
+        """Do nothing: it is all done at the end."""
 
     @torch.no_grad()
     def end(self) -> SweepRecord:
-        """One sweep, and what must be done before it."""
+        """Make one sweep, and what must be done before it."""
         self._turn += 1
         warmup = self._settings.warmup
         if self._turn <= warmup:
@@ -90,7 +93,7 @@ class Ensembles:
         return self._record()
 
     def _prepare(self) -> None:
-        """What happens to the ladder before a sweep of the warm-up."""
+        """Change the ladder before a sweep of the warm-up."""
         turn, warmup, down = self._turn, self._settings.warmup, self._settings.warmup // 2
         if turn <= down:
             last = self._target.likelihood.last
@@ -113,7 +116,7 @@ class Ensembles:
 def running_ensembles(
     target: Target, settings: Settings, guidance: Guidance | None, workers: int
 ) -> Iterator[list[EnsembleGroup]]:
-    """All ensembles: together, or in as many processes as there are workers."""
+    """Run all ensembles: together, or in as many processes as there are workers."""
     if workers == 1:
         yield [Ensembles(target, settings, guidance, settings.ensembles)]
         return
@@ -138,7 +141,7 @@ class _RemoteEnsembles:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _deaf():
+        with _ignoring_interrupts():
             self._process.start()
         theirs.close()
 
@@ -167,7 +170,7 @@ class _RemoteEnsembles:
 
 @contextmanager
 def _alive() -> Iterator[None]:
-    """A line that breaks, in words."""
+    """Say in words that a line to a process broke."""
     try:
         yield
     except (EOFError, ConnectionError):
@@ -178,8 +181,8 @@ def _alive() -> Iterator[None]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """A process started in here hears no interrupt, not even while it imports: the one that asks will stop it."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """Start a process that ignores interrupts, even while it imports: the one that asks will stop it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -191,7 +194,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _serve(line: Connection) -> None:
-    """A sweep for every question."""
+    """Make a sweep for every question of the other process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     try:

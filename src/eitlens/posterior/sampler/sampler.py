@@ -28,8 +28,10 @@ Progress = Callable[[float, str], None]
 """Told the part done, 0 to 1, and what is being done."""
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-_CHECKED_EVERY = 10
-_MOST_IN_AN_IMAGE = 2000
+_CHECKED_EVERY = 10  # sweeps between two looks at R-hat: to stop at the first good look flatters it a little
+_MOST_IN_AN_IMAGE = (
+    2000  # samples: the mean is then right to a hundredth, and 2000 fields of bits fit the memory
+)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class _Clock:
         return self.part() < 1
 
     def part(self) -> float:
-        """Of the time that there is."""
+        """The part of the time that is spent."""
         return 0.0 if self.budget is None else min(1.0, self.spent() / max(self.budget, 1e-9))
 
 

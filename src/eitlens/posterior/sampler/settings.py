@@ -1,4 +1,4 @@
-"""How hard the sampler tries."""
+"""Settings of the sampler: how hard it tries."""
 
 from dataclasses import dataclass, replace
 
@@ -9,10 +9,10 @@ from eitlens.posterior.model.likelihood import FLOOR
 
 @dataclass(frozen=True)
 class Settings:
-    """How hard to try."""
+    """Settings of the sampler."""
 
     ensembles: int = 4
-    """Independent ladders a measurement: they must agree."""
+    """Independent ensembles of chains a measurement: they must agree."""
     levels: int = 28
     """Levels of noise from the prior to the posterior: about twice `Diagnostics.barrier`."""
     warmup: int = 120

@@ -29,10 +29,12 @@ from eitlens.posterior.moves.manifold import manifold_step
 from eitlens.posterior.moves.perturbations import perturbations
 
 Array = npt.NDArray[np.float64]
+# The two highest levels without a guide, in units of rms(y): one that drowns the data, where the prior is left, and one
+# where they begin to speak.
 _TOP, _SECOND = 30.0, 3.0
-_RAREST = 0.02
-_ROUNDS = 16
-_SHARED = 0.1
+_RAREST = 0.02  # a pair that refuses less often counts as if it did: levels must not fall apart
+_ROUNDS = 16  # of exchanges after each step: more than half of the levels, so that a place can go far
+_SHARED = 0.1  # of a neighbour's step size: a diffusion along the ladder, stable below one half
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Ladder:
     chains: Chains
     level: Float64[Tensor, "measurements levels"]
     crown: tuple[float, ...]
-    """The highest levels, below which it is let down."""
+    """The highest levels, which stay where they are while those below are let down."""
     guidance: Guidance | None
     fresh: Bool[Tensor, "measurements levels ensembles"]
     """Whether a place has come from the top since it last was at the bottom."""
