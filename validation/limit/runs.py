@@ -41,7 +41,7 @@ def fill(
     seconds: float | None,
     guide: ProposalDensity | None = None,
 ) -> None:
-    """One cell of the table, all phantoms at once: their scores, and samples and images for pictures."""
+    """Fill one cell of the table, all phantoms at once: their scores, and samples and images for pictures."""
     domain = Square(recipe(cell).n)
     samples = measured(cell, 0, count, device)
     given = recipe(cell).currents.build(domain, device)
@@ -73,7 +73,7 @@ def fill(
 
 @dataclass(frozen=True)
 class Draws:
-    """What the calibration draws and measures: one current, on a square of so many cells.
+    """Draws and measurements of the calibration: one current, on a square of so many cells.
 
     Draws other than the first 128 go to a file of their own, named after the first of them.
     """
@@ -130,7 +130,7 @@ def cost(
     guide: ProposalDensity | None = None,
     workers: int = 1,
 ) -> None:
-    """One measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
+    """Sample one measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
     cell = Cell(1, 0.05)
     domain = Square(recipe(cell).n)
     given = recipe(cell).currents.build(domain, device)
@@ -168,7 +168,7 @@ def _machine(device: torch.device, workers: int) -> str:
 
 
 def _apart(rows: Tensor, count: int) -> Tensor:
-    """So many draws of every measurement, as far apart in time as there are: its ensembles come one after the other."""
+    """Take so many draws of every measurement, as far apart in time as there are: ensemble after ensemble."""
     place = (torch.arange(count, device=rows.device) + 0.5) / count * rows.shape[1]
     return rows[:, place.long()]
 

@@ -84,7 +84,7 @@ def _check_whole(prepared: Prepared) -> None:
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:
-    """Whether it is the posterior, and whether a body of this kind explains the data at all."""
+    """Doubt that it is the posterior, and that a body of this kind explains the data at all."""
     if not bool(found.diagnostics.converged[0]):
         yield Flag("posterior", f"not converged ({_reason(found.diagnostics)}): give it more --seconds")
     misfit = float(found.misfit[0].median())
@@ -130,7 +130,7 @@ def _guide(tau: float, device: torch.device) -> guides.Guide | None:
 
 
 def _guided(device: torch.device, currents: int) -> bayes.Settings:
-    """With a guide; on a GPU as many ladders as there is memory for."""
+    """Settings with a guide; on a GPU as many ladders as there is memory for."""
     if device.type != "cuda":
         return GUIDED
     fitting = chunk_size(_A_LADDER * currents, device)

@@ -21,7 +21,7 @@ _WALL = 0.85
 
 
 class Outlines(NamedTuple):
-    """All outlines of each phantom, end to end, as image curves Z(t) = ζ(z(t)) in the unit disk."""
+    """Outlines of each phantom, end to end, as image curves Z(t) = ζ(z(t)) in the unit disk."""
 
     point: Complex128[Tensor, "batch unknowns"]
     first: Complex128[Tensor, "batch unknowns"]
@@ -148,7 +148,7 @@ def _check_apart(batch: PhantomBatch) -> None:
 
 
 def _overlaps(batch: PhantomBatch) -> Bool[Tensor, "batch slots slots"]:
-    """Whether some node of outline i lies in shape j."""
+    """Tell whether some node of outline i lies in shape j."""
     curve, present, _ = smooth_curves(batch, _FINE)
     (group,) = batch.groups
     slots = present.shape[1]

@@ -101,7 +101,7 @@ class BoundaryIntegralSolver(Solver):
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
 
     def _solve(self, curves: Outlines, g: Currents) -> Data:
-        """One dense system a phantom, one factorisation for all currents."""
+        """Solve one dense system a phantom, one factorisation for all currents."""
         sources = self.domain.conformal_map(self.domain.boundary(g.device)).value
         gap = _squared_distance(curves.point, sources)
         source = _background_flux(curves, sources, self.domain.boundary_weight * g, gap)

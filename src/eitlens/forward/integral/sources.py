@@ -128,7 +128,7 @@ def _stride(domain: Domain, margin: float, tolerance: float) -> int:
 
 
 def _equal_sides(domain: Domain) -> int:
-    """How many equal sides the corners make; 1 where there are none or they differ in length."""
+    """Count the equal sides that the corners make; 1 where there are none or they differ in length."""
     lengths = {round((end - start) / domain.boundary_weight) for start, end in boundary.sides(domain)}
     return len(domain.corners) if domain.corners and len(lengths) == 1 else 1
 
@@ -151,6 +151,6 @@ def _powers(z: Complex128[Tensor, "*points"]) -> Complex128[Tensor, "*points 17"
 
 
 def _cosine_interpolation(side: int, stride: int, device: torch.device) -> Float64[Tensor, "coarse fine"]:
-    """From side/stride + 1 nodes of a side to its first `side` nodes; the last is the first of the next."""
+    """Build the interpolation from side/stride + 1 nodes of a side to its first `side`; the last is the next side's."""
     coarse = side // stride
     return cosine.analysis(coarse, device).T @ cosine.synthesis(side, device)[: coarse + 1, :side]

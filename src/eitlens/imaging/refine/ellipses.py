@@ -55,7 +55,7 @@ def find(image: Image, domain: Domain) -> Rows | None:
 
 
 def _piece(points: Float64[Tensor, "points 2"], inside: Tensor) -> list[Float64[Tensor, "5"]]:
-    """One connected piece as one to three ellipses: as few as cover it well once they are adjusted to it."""
+    """Describe one connected piece by one to three ellipses: as few as cover it well once they are adjusted to it."""
     where = points[inside]
     if len(where) * 4 / len(points) < _SMALLEST:
         return []

@@ -207,7 +207,7 @@ def _pull(start: Rows) -> Float64[Tensor, "parameters"]:
 
 
 def _allowed(rows: Rows) -> bool:
-    """Whether all ellipses are inside the body and of sensible size."""
+    """Tell whether all ellipses are inside the body and of sensible size."""
     bounds = Ellipse.bounds(natural(rows)).abs().max()
     return bool(bounds < 1 - _CLEARANCE) and bool(rows[:, 2:4].exp().max() < _LARGEST)
 

@@ -113,7 +113,7 @@ class Guide(nn.Module):
         return self.config.flattest
 
     def knows(self, tau: float) -> bool:
-        """Whether it was trained for data of noise τ."""
+        """Tell whether it was trained for data of noise τ."""
         return self.config.quietest <= tau <= self.config.loudest
 
     def read(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor | None = None) -> Reading:

@@ -29,7 +29,7 @@ TrainingReport = Callable[[int, float, float], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a guide is trained.
+    """Recipe of the training of a guide.
 
     Attributes:
         phantoms: how many are simulated, and `tolerance` how exactly.

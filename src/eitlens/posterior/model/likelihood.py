@@ -53,11 +53,11 @@ class Likelihood:
         return self.floor * self.tau
 
     def taken(self, index: Int64[Tensor, "others"]) -> "Likelihood":
-        """Of some of the measurements, any number of times each."""
+        """Take some of the measurements, any number of times each."""
         return Likelihood(self.measured[index], self.tau[index], self.floor)
 
     def repeated(self, times: int) -> "Likelihood":
-        """Each measurement so many times in a row."""
+        """Repeat each measurement so many times in a row."""
         return self.taken(torch.arange(len(self.tau), device=self.tau.device).repeat_interleave(times))
 
     def value(self, predicted: Predicted, level: Level) -> Float64[Tensor, "measurements particles"]:

@@ -26,7 +26,7 @@ def ordered(domain: Domain, coordinates: Coordinates, z: Z) -> Z:
 
 
 def in_order(domain: Domain, coordinates: Coordinates, z: Z) -> Bool[Tensor, "*batch"]:
-    """Whether the ellipses come in that order."""
+    """Tell whether the ellipses come in that order."""
     return (domain.clearance(coordinates.rows(z)[..., :2]).diff(dim=-1) >= 0).all(-1)
 
 

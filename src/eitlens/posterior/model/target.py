@@ -33,7 +33,7 @@ _TRIED, _DIGITS = 64, 6
 
 
 class Particles(NamedTuple):
-    """Where the particles of each measurement are, the boundary data they would send, and the sketch of them."""
+    """Particles of each measurement: their places, the boundary data they would send, and the sketch of these data."""
 
     z: Float64[Tensor, "measurements particles parameters"]
     data: Float64[Tensor, "measurements particles currents boundary"]
@@ -83,7 +83,7 @@ class Target:
     def build(
         domain: Domain, currents: Currents, prior: EllipseSampler, likelihood: Likelihood, tolerance: float
     ) -> "Target":
-        """For data that are to be right to `tolerance`, an error at a node over the rms of the current's data.
+        """Build the target for data right to `tolerance`: an error at a node over the rms of the current's data.
 
         The rules for nodes and series hold for smooth currents, like the paper's. Whatever the currents, some draws of
         the prior are tried, and what is too coarse for them is made finer.
@@ -169,11 +169,11 @@ class _Trial(NamedTuple):
         return _Trial(rows, exact, target.tolerance * exact.square().mean(-1).sqrt())
 
     def interpolates(self, sources: BoundarySources) -> bool:
-        """Whether the data at these nodes tell those at all."""
+        """Tell whether the data at these nodes give those at all nodes."""
         return self._right(sources.everywhere(self.exact[..., :: sources.stride]))
 
     def passes(self, target: Target) -> bool:
-        """Whether the target's data are right."""
+        """Tell whether the target's data are right."""
         # Not by `data`: many particles on a GPU have fewer nodes an outline than a few that are merged.
         return self._right(target.solved(self.rows, node_counts(target.domain, self.rows, target.tolerance)))
 
@@ -190,14 +190,14 @@ def _refined(target: Target) -> Target:
 
 
 def _finer(target: Target, sources: BoundarySources) -> list[Target]:
-    """With these sources and more and more nodes an outline, each time also without the series."""
+    """List targets with these sources and more and more nodes an outline, each time also without the series."""
     ways = [sources] if sources.series is None else [sources, sources.summed()]
     parts = (10.0**-k for k in range(_DIGITS + 1))
     return [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:
-    """How far ellipses of the prior stay from the boundary: in a convex body, as far as the corners of their box."""
+    """Tell how far the ellipses stay from the boundary: if it is convex, as far as the corners of their box."""
     corners = prior.extent * torch.tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]], dtype=torch.float64)
     margin = float(domain.clearance(corners).amin())
     if margin <= 0:

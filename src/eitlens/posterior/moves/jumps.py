@@ -20,7 +20,7 @@ from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform, put
 
 
 class Proposal(NamedTuple):
-    """Where to jump, whether one may, and what the likelihood ratio lacks of the log of r; one try or several."""
+    """Places to jump to, which of them are possible, and the log of r without the likelihoods; one try or several."""
 
     z: Float64[Tensor, "m c tries parameters"]
     possible: Bool[Tensor, "m c tries"]

@@ -47,7 +47,7 @@ def _changed(z: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _integers(below: int, z: Tensor, generator: torch.Generator) -> Tensor:
-    """One of 0, 1, …, below - 1 for each particle."""
+    """Draw one of 0, 1, …, below - 1 for each particle."""
     return torch.randint(below, (*z.shape[:-1], 1), generator=generator, device=z.device)
 
 

@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
     @staticmethod
     def build(target: Target, local: LocalModel, reach: Float64[Tensor, "m c 1"]) -> "Frame":
-        """With steps of size ε = `reach` where the data say nothing."""
+        """Build the frame for steps of size ε = `reach` where the data say nothing."""
         precision = target.coordinates.precision(reach.device)
         width = (reach.square().reciprocal() + local.information).rsqrt()
         return Frame(local.axes, width, precision.rsqrt().expand_as(width), precision / reach.square())
@@ -154,7 +154,7 @@ def _farthest(state: _BroydenState, turn: int) -> Tensor:
 
 
 def _next(state: _BroydenState, value: Tensor, turn: int) -> _BroydenState:
-    """One step of Broyden's (good) method."""
+    """Make one step of Broyden's (good) method."""
     if turn == 0:
         identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device).expand_as(state.inverse)
         return _BroydenState(-value, value, -value, identity)

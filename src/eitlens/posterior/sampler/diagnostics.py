@@ -34,7 +34,7 @@ Values = Float64[Tensor, "measurements ensembles draws functions"]
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """One number a measurement; `rhat` and `ess` are the worst over all functions compared."""
+    """Diagnostics, one number a measurement; `rhat` and `ess` are the worst over all functions compared."""
 
     rhat: Float64[Tensor, "measurements"]
     ess: Float64[Tensor, "measurements"]
@@ -51,7 +51,7 @@ class Diagnostics:
 
     @property
     def converged(self) -> Tensor:
-        """Whether the posterior itself was reached and the ensembles agree on it."""
+        """Tell whether the posterior itself was reached and the ensembles agree on it."""
         return self.arrived & (self.rhat < AGREED)
 
 

@@ -49,7 +49,7 @@ class History:
 
     @property
     def _over(self) -> bool:
-        """Whether the warm-up is."""
+        """Tell whether the warm-up is over."""
         return len(self.records) > self.settings.warmup
 
     def _agreement(self) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
@@ -76,6 +76,6 @@ class History:
 
 
 def _thinned(values: Tensor) -> Float64[Tensor, "measurements samples *value"]:
-    """All ensembles together, at most `_MOST_SAMPLES`, equally far apart in time."""
+    """Thin the samples of all ensembles together to at most `_MOST_SAMPLES`, equally far apart in time."""
     stride = -(-values.shape[1] * values.shape[2] // _MOST_SAMPLES)
     return values[:, :, stride - 1 :: stride].flatten(1, 2)

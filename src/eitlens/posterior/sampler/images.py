@@ -1,4 +1,4 @@
-"""From samples of the posterior to pictures: each loss has a best image of its own.
+"""Pictures of the samples of the posterior: each loss has a best image of its own.
 
 With t the indicator of the inclusion, T its nodes, and E the mean over the posterior:
 

@@ -55,12 +55,12 @@ class PosteriorResult:
         return mean(self.domain, *self._drawn(k))
 
     def picked(self, k: int, count: int, seed: int = 0) -> Float64[Tensor, "count ellipses 5"]:
-        """Some samples of measurement k, drawn by their weights."""
+        """Draw some samples of measurement k by their weights."""
         generator = torch.Generator().manual_seed(seed)
         return self.rows[k][torch.multinomial(self.weight[k].cpu(), count, True, generator=generator)]
 
     def _drawn(self, k: int) -> tuple[Tensor, Tensor]:
-        """As many samples as images are made from, and their weights."""
+        """Take as many samples as images are made from, and their weights."""
         stride = -(-self.rows.shape[1] // _MOST_IN_AN_IMAGE)
         rows, weight = self.rows[k, ::stride], self.weight[k, ::stride]
         return rows, weight / weight.sum()
@@ -215,7 +215,7 @@ def _done(history: History, clock: _Clock, report: Progress) -> bool:
 
 
 def _state(found: Diagnostics) -> str:
-    """In words, of the measurement that is farthest behind."""
+    """Describe in words the measurement that is farthest behind."""
     rhat = float(found.rhat.max())
     waits = rhat < AGREED and not bool(found.arrived.all())
     return f"R-hat {rhat:.3f}{', waiting for places from the top' if waits else ''}"

@@ -95,7 +95,7 @@ def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements
 
 
 def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
-    """Each level takes a copy of a place on the same or a higher level, at random by its likelihood there.
+    """Give each level a copy of a place on the same or a higher level, at random by its likelihood there.
 
     Draws of the prior are no place to be at the last level, and single exchanges replace them one by one. This is no
     Markov chain with the right limit: it is over long before anything counts.
@@ -110,7 +110,7 @@ def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladde
 
 
 def multiplied(ladder: Ladder, times: int) -> Ladder:
-    """Every ensemble `times` ladders from the same places; from here on counts what comes from the top."""
+    """Give every ensemble `times` ladders from the same places; from here on counts what comes from the top."""
     here, near = ladder.chains.particles, ladder.chains.local
     particles = Particles(*(part.repeat_interleave(times, 1) for part in here))
     local = LocalModel(*(part.repeat_interleave(times, 1) for part in near))
@@ -199,7 +199,7 @@ def _exchange(target: Target, ladder: Ladder, generator: torch.Generator) -> Lad
 
 
 def _placed(target: Target, ladder: Ladder, origin: Int64[Tensor, "measurements levels ensembles"]) -> Ladder:
-    """Every level with the place that was at the level `origin`."""
+    """Give every level the place that was at the level `origin`."""
     particles = Particles(*(_taken(ladder, part, origin) for part in ladder.chains.particles))
     chains = replace(ladder.chains, particles=particles).at(target, ladder.level.flatten())
     return replace(ladder, chains=chains, fresh=torch.gather(ladder.fresh, 1, origin))
