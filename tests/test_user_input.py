@@ -79,7 +79,7 @@ def test_boundary_data_as_arrays_and_lists(function: Callable[[Any], torch.Tenso
 
 def test_a_posterior_of_arrays() -> None:
     prior = eit.EllipseSampler(seed=1, count=1)
-    few = posterior.Settings(islands=2, levels=3, warmup=2, least=1, most=1)
+    few = posterior.Settings(ensembles=2, levels=3, warmup=2, least=1, most=1)
     given: Any = DATA.numpy(), SQUARE, CURRENTS.numpy()
     found = posterior.sample(*given, 0.1, prior, few)
     exact = posterior.sample(DATA, SQUARE, CURRENTS, 0.1, prior, few)

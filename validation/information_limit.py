@@ -30,11 +30,11 @@ from eitlens import imaging, weights
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior import Settings
 from eitlens.posterior.guide import network as guides
-from eitlens.posterior.guide.proposals import Guide
+from eitlens.posterior.guide.proposals import ProposalDensity
 from eitlens.posterior.sampler.settings import GUIDED, GUIDED_ON_A_GPU
 
 PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
-SETTINGS = ("islands", "levels", "warmup", "least", "most", "slides", "tries", "top", "ladders")
+SETTINGS = ("ensembles", "levels", "warmup", "least", "most", "manifold_steps", "tries", "top", "ladders")
 
 
 def table(options: argparse.Namespace) -> None:
@@ -67,7 +67,7 @@ def cost(options: argparse.Namespace) -> None:
 
 def one_disk(options: argparse.Namespace) -> None:
     """The posterior of one disk's centre against quadrature; minutes on a CPU."""
-    settings = Settings(islands=32, levels=5, warmup=40, least=400, most=400)
+    settings = Settings(ensembles=32, levels=5, warmup=40, least=400, most=400)
     files.write("disk.json", against_quadrature(4, _settings(settings, options)))
 
 
@@ -119,7 +119,7 @@ def claims() -> None:
         raise SystemExit(f"{len(failed)} of {len(found)} claims fail, the first: {failed[0]}")
 
 
-def _guide(options: argparse.Namespace) -> Guide | None:
+def _guide(options: argparse.Namespace) -> ProposalDensity | None:
     folder = options.guide or weights.guide()
     return None if folder is None else guides.load(folder, options.device)
 

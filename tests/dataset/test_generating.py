@@ -34,7 +34,7 @@ LONGER = DataConfig(
 CHILD = """
 import json, sys, torch
 from pathlib import Path
-from eitlens.data import DataConfig, generate
+from eitlens.dataset import DataConfig, generate
 config = DataConfig.from_dict(json.loads(sys.argv[1]))
 def progress(done, total):
     print(done, flush=True)

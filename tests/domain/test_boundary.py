@@ -63,7 +63,7 @@ def test_nodes_near_a_point(square):
     assert bool(sparse[::8].all())
     between = square.arclength()[::8] + square.h / 2
     assert int(boundary.near(between, square).sum()) == 32
-    assert boundary.near(torch.tensor([7.999]), square).nonzero().tolist() == [[0]]
+    assert boundary.near(torch.tensor([7.999], dtype=torch.float64), square).nonzero().tolist() == [[0]]
 
 
 def test_the_largest_gap_goes_around_the_corner(square):

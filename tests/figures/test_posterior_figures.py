@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from eitlens.domain import Square
-from eitlens.figures.posterior import Case, gallery
+from eitlens.figures.posterior import GalleryCase, gallery
 from eitlens.phantom import EllipseSampler, level_set
 
 
@@ -15,7 +15,8 @@ def test_the_gallery_is_drawn(network, tmp_path):
     mean = torch.sigmoid(-20 * fields)
     image = mean[0].float() if network else None
     cases = [
-        Case(f"no. {k}", rows[k], fields[k], rows[k, None], mean[k], mean[k] > 0.5, image) for k in (0, 1)
+        GalleryCase(f"no. {k}", rows[k], fields[k], rows[k, None], mean[k], mean[k] > 0.5, image)
+        for k in (0, 1)
     ]
     gallery(cases, "network", tmp_path / "gallery.png")
     assert (tmp_path / "gallery.png").stat().st_size > 20_000

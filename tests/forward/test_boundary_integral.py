@@ -291,8 +291,8 @@ def test_every_phantom_may_have_currents_of_its_own() -> None:
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = SOLVER.difference(mixed_batch(), CURRENTS)
-    for module in ("boundary_integral", "outlines"):
-        monkeypatch.setattr(f"eitlens.forward.{module}.chunk_size", lambda *_: 1)
+    for module in ("solver", "outlines"):
+        monkeypatch.setattr(f"eitlens.forward.integral.{module}.chunk_size", lambda *_: 1)
     torch.testing.assert_close(SOLVER.difference(mixed_batch(), CURRENTS), whole, rtol=0, atol=1e-13)
 
 

@@ -7,7 +7,7 @@ from eitlens.domain import Square
 from eitlens.forward import currents
 from eitlens.forward.integral.chebyshev import Iterated
 from eitlens.forward.integral.linearised import LinearisedSolver, _Factorised
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.model.coordinates import Coordinates
 
@@ -17,8 +17,8 @@ PRIOR = EllipseSampler(seed=3, disjoint=True)
 
 @pytest.mark.parametrize("inside", [10.0, 0.2, 60.0])
 def test_data_and_derivative_are_those_of_lu(monkeypatch: pytest.MonkeyPatch, inside: float) -> None:
-    electrodes = Electrodes.build(SQUARE, currents.cosine(SQUARE, 2), 1 - PRIOR.extent, 1e-6)
-    solver = LinearisedSolver(SQUARE, electrodes, inside, 1.0, 64)
+    sources = BoundarySources.build(SQUARE, currents.cosine(SQUARE, 2), 1 - PRIOR.extent, 1e-6)
+    solver = LinearisedSolver(SQUARE, sources, inside, 1.0, 64)
     rows = Coordinates(PRIOR).rows(Coordinates(PRIOR).draw(12, 1, torch.device("cpu")))
     exact = solver(rows)
     ratio = (inside + 1) / (2 * (inside - 1))

@@ -29,7 +29,7 @@ ROWS = [
 ]
 BODY = Phantom([Ellipse((x, y), (a, b), angle) for x, y, a, b, angle in ROWS])
 TOY = GuideConfig(width=32, layers=1, heads=2, hidden=32, bins=32, tokens=1, modes=8)
-SHORT = bayes.Settings(islands=4, levels=6, warmup=10, least=8, most=8, tries=4)
+SHORT = bayes.Settings(ensembles=4, levels=6, warmup=10, least=8, most=8, tries=4)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_small_gpu_gets_fewer_ladders(monkeypatch, free, ladders):
 
 def test_a_body_of_another_kind_is_noticed(home, monkeypatch):
     """Insulators, of which the model knows nothing, at much noise: no warning of what networks were trained for."""
-    hasty = bayes.Settings(islands=2, levels=3, warmup=2, least=10, most=10)
+    hasty = bayes.Settings(ensembles=2, levels=3, warmup=2, least=10, most=10)
     monkeypatch.setattr(sampling, "_ALONE", hasty)
     other = Phantom(BODY.shapes, inside=0.1)
     clean = BoundaryIntegralSolver(SQUARE).difference(other, currents.cosine(SQUARE, 1))
@@ -154,7 +154,7 @@ def test_a_body_of_another_kind_is_noticed(home, monkeypatch):
     ("factor", "told"), [(-1.0, "are voltages and reference swapped"), (3.0, "f - f0 of current 1 has size")]
 )
 def test_a_wrong_sign_and_a_wrong_unit_are_noticed(home, monkeypatch, measurement, factor, told):
-    monkeypatch.setattr(sampling, "_ALONE", bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1))
+    monkeypatch.setattr(sampling, "_ALONE", bayes.Settings(ensembles=2, levels=3, warmup=2, least=1, most=1))
     found = METHODS["posterior"](Measurement.of_difference(factor * measurement.voltages), Options())
     assert told in found.warnings[0].text
 
@@ -173,7 +173,7 @@ def test_most_bodies_of_the_prior_have_the_usual_size():
 
 
 def test_an_image_without_a_guide(home, monkeypatch, measurement):
-    hasty = bayes.Settings(islands=2, levels=3, warmup=2, least=1, most=1)
+    hasty = bayes.Settings(ensembles=2, levels=3, warmup=2, least=1, most=1)
     monkeypatch.setattr(sampling, "_ALONE", hasty)
     found = METHODS["posterior"](measurement, Options())
     assert found.image.shape == (201, 201)

@@ -6,7 +6,7 @@ from torch import Tensor
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.integral.linearised import LinearisedSolver
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide.network import Guide, GuideConfig
 from eitlens.posterior.model.coordinates import Coordinates
@@ -22,7 +22,9 @@ MARGIN = 1 - PRIOR.extent
 
 
 def solver(nodes: int, inside: float = 10.0) -> LinearisedSolver:
-    return LinearisedSolver(SQUARE, Electrodes.build(SQUARE, CURRENTS, MARGIN, 1e-12), inside, 1.0, nodes)
+    return LinearisedSolver(
+        SQUARE, BoundarySources.build(SQUARE, CURRENTS, MARGIN, 1e-12), inside, 1.0, nodes
+    )
 
 
 def rows(count: int) -> Tensor:

@@ -10,8 +10,8 @@ from eitlens.posterior import Settings
 from eitlens.posterior.model.likelihood import Likelihood
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.sampler import sampler
-from eitlens.posterior.sampler.ensembles import Record
-from eitlens.posterior.sampler.history import Trace
+from eitlens.posterior.sampler.ensembles import SweepRecord
+from eitlens.posterior.sampler.history import History
 from eitlens.posterior.sampler.sampler import _Clock
 
 PRIOR = EllipseSampler(seed=2, count=1)
@@ -19,7 +19,7 @@ MEASUREMENTS = 3
 
 
 class Agreeing:
-    """Islands that sample the prior itself, which agree at once; places come from the top after `late` sweeps."""
+    """Ensembles that sample the prior itself, which agree at once; places come from the top after `late` sweeps."""
 
     def __init__(self, settings: Settings, late: int) -> None:
         self.settings, self.late, self.turn = settings, late, 0
@@ -27,16 +27,16 @@ class Agreeing:
     def begin(self) -> None:
         self.turn += 1
 
-    def end(self) -> Record:
+    def end(self) -> SweepRecord:
         times = self.settings.ladders if self.turn > self.settings.warmup else 1
-        shape = MEASUREMENTS, self.settings.islands * times
+        shape = MEASUREMENTS, self.settings.ensembles * times
         count = shape[0] * shape[1]
         rows = PRIOR.batch(self.turn * count, (self.turn + 1) * count).groups[0].parameters
         flat, one = torch.zeros(shape, dtype=torch.float64), torch.ones(MEASUREMENTS, 1, dtype=torch.float64)
         # A number that says which sweep it was.
         misfit = flat + self.turn
         trips = torch.full(shape, int(self.turn >= self.late))
-        return Record(rows.reshape(*shape, 1, 5), flat, misfit, trips, one * self.turn, one)
+        return SweepRecord(rows.reshape(*shape, 1, 5), flat, misfit, trips, one * self.turn, one)
 
 
 def ran(settings: Settings, late: int = 0, seconds: float | None = None) -> sampler.PosteriorResult:
@@ -47,8 +47,8 @@ def ran(settings: Settings, late: int = 0, seconds: float | None = None) -> samp
 
 
 def test_a_run_ends_when_it_has_converged_not_when_islands_agree() -> None:
-    """Islands that agree but saw no place come from the top have not converged: the time that is left is theirs."""
-    settings = Settings(islands=4, levels=3, warmup=8, least=100, most=400)
+    """Ensembles that agree but saw no place come from the top have not converged: the time that is left is theirs."""
+    settings = Settings(ensembles=4, levels=3, warmup=8, least=100, most=400)
     soon, later, never = (ran(settings, late).diagnostics for late in (0, 201, 1000))
     assert (soon.sweeps, later.sweeps, never.sweeps) == (110, 210, 408)
     assert bool(soon.converged.all())
@@ -72,16 +72,16 @@ def test_a_run_ends_when_it_has_converged_not_when_islands_agree() -> None:
 )
 def test_what_is_kept(ladders: int, sweeps: int, kept: list[int]) -> None:
     """A warm-up of 16 sweeps: its last quarter while it lasts, nothing of it later."""
-    settings = Settings(islands=2, levels=3, warmup=16, ladders=ladders)
-    trace, group = Trace(settings), Agreeing(settings, 0)
+    settings = Settings(ensembles=2, levels=3, warmup=16, ladders=ladders)
+    history, group = History(settings), Agreeing(settings, 0)
     for _ in range(sweeps):
         group.begin()
-        trace.add(group.end())
-    rows, misfit = trace.samples()
+        history.add(group.end())
+    rows, misfit = history.samples()
     chains = 2 * ladders if sweeps > 16 else 2
     assert rows.shape == (MEASUREMENTS, chains * len(kept), 1, 5)
     assert sorted(misfit[0].tolist()) == sorted(chains * kept)
-    found = trace.diagnostics(1.0)
+    found = history.diagnostics(1.0)
     assert found.trips.shape == (MEASUREMENTS, 2)
     assert bool(found.rhat.isfinite().all()) is (sweeps > 16 and len(kept) >= 8)
     assert bool(found.arrived.all()) is (sweeps > 16)
@@ -90,14 +90,14 @@ def test_what_is_kept(ladders: int, sweeps: int, kept: list[int]) -> None:
 
 @pytest.mark.parametrize("ladders", [1, 4])
 def test_no_time_at_all_still_gives_something_to_look_at(ladders: int) -> None:
-    result = ran(Settings(islands=4, levels=3, warmup=8, ladders=ladders), seconds=0.0)
+    result = ran(Settings(ensembles=4, levels=3, warmup=8, ladders=ladders), seconds=0.0)
     assert result.rows.shape == (MEASUREMENTS, 4, 1, 5)
     assert not bool(result.diagnostics.converged.any())
     assert float(result.mean(2).max()) >= 0.25
 
 
 @pytest.mark.parametrize(
-    "change", [{"slides": 0}, {"floor": 0.0}, {"top": -1.0}, {"islands": 1}, {"most": 50}]
+    "change", [{"manifold_steps": 0}, {"floor": 0.0}, {"top": -1.0}, {"ensembles": 1}, {"most": 50}]
 )
 def test_settings_that_cannot_work(change: dict[str, float]) -> None:
     with pytest.raises(InputError, match="posterior: "):

@@ -70,7 +70,7 @@ def test_islands_that_disagree_are_noticed() -> None:
 
 
 def test_many_short_ladders_agree_when_they_have_forgotten_their_common_start() -> None:
-    """x_{k+1} = φ x_k + √(1 - φ²) ξ, 16 ladders of each of 4 islands from one place, after 0, 10 and 80 steps."""
+    """x_{k+1} = φ x_k + √(1 - φ²) ξ, 16 ladders of each of 4 ensembles from one place, after 0, 10 and 80 steps."""
     generator = torch.Generator().manual_seed(5)
     start = torch.randn(1, 4, 1, 3, generator=generator, dtype=torch.float64).repeat_interleave(16, 1)[
         :, :, 0

@@ -25,7 +25,7 @@ from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.integral.accuracy import node_counts
 from eitlens.forward.integral.linearised import LinearisedSolver
 from eitlens.forward.integral.outlines import needed_nodes
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.phantom import Ellipse, EllipseSampler
 from eitlens.phantom.batch import of_rows
 from eitlens.posterior.model.coordinates import Coordinates
@@ -59,12 +59,12 @@ def test_the_jacobian_is_that_of_autograd(inside: float) -> None:
 
 @pytest.mark.parametrize(("tolerance", "few"), [(5e-4, 200), (1e-4, 400)])
 def test_few_electrodes_and_a_series_for_the_sources_do(tolerance: float, few: int) -> None:
-    """At 800 boundary nodes: data and Jacobian against all electrodes and all sources."""
+    """At 800 boundary nodes: data and Jacobian against all nodes and all sources."""
     square, place = Square(200), rows(24)
     given = currents.cosine(square, 3)
-    cheap = Electrodes.build(square, given, MARGIN, tolerance)
-    exact = replace(Electrodes.build(square, given, MARGIN, 1e-12), series=None)
-    assert (len(cheap.place), len(exact.place)) == (few, 800)
+    cheap = BoundarySources.build(square, given, MARGIN, tolerance)
+    exact = replace(BoundarySources.build(square, given, MARGIN, 1e-12), series=None)
+    assert (len(cheap.nodes), len(exact.nodes)) == (few, 800)
     found, expected = (LinearisedSolver(square, e, 10.0, 1.0, 48)(place) for e in (cheap, exact))
     error, slope = (
         (one - other).abs().amax(-1) / other.square().mean(-1).sqrt()
@@ -126,8 +126,8 @@ def test_the_tolerance_holds_for_any_currents(given: Tensor) -> None:
 @pytest.mark.parametrize(("tau", "stride"), [(0.01, 2), (0.05, 4), (0.2, 5)])
 def test_smooth_currents_need_no_more_than_the_rules_say(tau: float, stride: int) -> None:
     target = one_ellipse(SMOOTH, tau)
-    assert (target.electrodes.stride, target.tolerance) == (stride, 0.01 * tau)
-    assert target.electrodes.series is not None
+    assert (target.sources.stride, target.tolerance) == (stride, 0.01 * tau)
+    assert target.sources.series is not None
 
 
 # --- coordinates
@@ -224,7 +224,7 @@ def test_the_slope_is_that_of_autograd_where_the_sketch_is_good() -> None:
     prior = EllipseSampler(seed=2, count=1, short=(0.2, 0.2), long=(0.2, 0.2))
     likelihood = Likelihood(measure(prior, 4, 0.5), torch.tensor([0.5], dtype=torch.float64))
     target = Target.build(SQUARE, CURRENTS, prior, likelihood, 1e-6)
-    target = replace(target, coarse=target.electrodes)
+    target = replace(target, coarse=target.sources)
     z, level = torch.tensor([[[0.3, -0.2, 0.1, 0.2, 0.3]]]).double(), torch.tensor([0.2]).double()
     local, scale, step = target.local(target.particles(z), level), prior_scale(target), 1e-5
     for axis in (0, 3, 4):

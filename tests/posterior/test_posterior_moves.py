@@ -15,9 +15,9 @@ from eitlens.phantom import EllipseSampler
 from eitlens.posterior.model.likelihood import Likelihood
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.moves.chains import Chains
-from eitlens.posterior.moves.geodesics import slide
 from eitlens.posterior.moves.jumps import jump
-from eitlens.posterior.moves.perturbations import shakes
+from eitlens.posterior.moves.manifold import manifold_step
+from eitlens.posterior.moves.perturbations import perturbations
 from eitlens.posterior.moves.surface import TOLERANCE, Frame, components_to, project
 from eitlens.posterior.sampler.diagnostics import functions
 
@@ -64,7 +64,7 @@ def test_slides_leave_the_posterior_of_a_disk_alone() -> None:
     chains = Chains.start(target, z[None], likelihood.last)
     chains = replace(chains, step=torch.tensor([0.7], dtype=torch.float64))
     for _ in range(8):
-        chains = slide(target, chains, likelihood.last, generator, 0.0)
+        chains = manifold_step(target, chains, likelihood.last, generator, 0.0)
     moved = target.coordinates.rows(chains.particles.z[0])[:, 0]
     assert float((moved - drawn)[:, :2].norm(dim=1).mean()) > 0.7 * float(drawn[:, :2].std(0).norm())
     edge = np.linspace(-half, half, cells + 1)
@@ -76,11 +76,13 @@ def test_slides_leave_the_posterior_of_a_disk_alone() -> None:
         assert stats.kstest(torch.sigmoid(chains.particles.z[0, :, k]), "uniform").pvalue > 1e-3
 
 
-def shaken(target: Target, chains: Chains, level: Tensor, generator: torch.Generator) -> Chains:
-    return jump(target, chains, level, generator, shakes(level))
+def perturbed(target: Target, chains: Chains, level: Tensor, generator: torch.Generator) -> Chains:
+    return jump(target, chains, level, generator, perturbations(level))
 
 
-@pytest.mark.parametrize("move", [shaken, partial(slide, learning=0.4)], ids=["shaken", "slide"])
+@pytest.mark.parametrize(
+    "move", [perturbed, partial(manifold_step, learning=0.4)], ids=["perturbed", "manifold step"]
+)
 def test_without_data_a_move_leaves_the_prior_alone(move: Callable[..., Chains]) -> None:
     """Draws of two ellipses apart, moved 6 times under noise that drowns the data: still such draws."""
     prior, count = EllipseSampler(seed=4, count=2, disjoint=True), 200

@@ -47,16 +47,16 @@ GUIDE = wrong_guide(currents=2, boundary=64, flattest=30.0)
 
 
 @pytest.mark.parametrize(
-    ("guide", "islands", "ladders"), [(None, 32, 1), (GUIDE, 16, 2)], ids=["alone", "guided"]
+    ("guide", "ensembles", "ladders"), [(None, 32, 1), (GUIDE, 16, 2)], ids=["alone", "guided"]
 )
 def test_two_ellipses_against_weighted_draws_of_the_prior(
-    guide: Guide | None, islands: int, ladders: int
+    guide: Guide | None, ensembles: int, ladders: int
 ) -> None:
     """With much noise the prior's own draws, weighted by the likelihood, are a sample to compare with."""
     prior, tau = EllipseSampler(seed=4, count=2, disjoint=True), 0.5
     measured = measure(prior, 1, tau)
     settings = Settings(
-        islands, 3, warmup=4, least=12, most=12, floor=6.0, tries=2, top=30.0, ladders=ladders
+        ensembles, 3, warmup=4, least=12, most=12, floor=6.0, tries=2, top=30.0, ladders=ladders
     )
     result = posterior.sample(measured, SQUARE, CURRENTS, tau, prior, settings, guide=guide)
     place = replace(prior, seed=77).batch(0, 2000).groups[0].parameters
@@ -82,7 +82,7 @@ def test_a_guide_must_know_the_levels() -> None:
 def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time() -> None:
     prior = EllipseSampler(seed=2, count=1)
     measured = measure(prior, 0, 0.2)[0]
-    few = Settings(islands=2, levels=3, warmup=2, least=1, most=3)
+    few = Settings(ensembles=2, levels=3, warmup=2, least=1, most=3)
     said: list[float] = []
     before, runs = torch.get_num_threads(), []
     for threads in (1, 2):
@@ -95,7 +95,7 @@ def test_a_run_is_a_function_of_its_seed_not_of_the_threads_and_obeys_its_time()
     first, second = runs
     assert torch.equal(first.rows, second.rows)
     assert said[-1] == pytest.approx(1.0)
-    # More workers than islands: one each.
+    # More workers than ensembles: one each.
     apart = posterior.sample(measured, SQUARE, CURRENTS, 0.2, prior, few, workers=3)
     assert apart.rows.shape == first.rows.shape
     left, right = apart.rows[0].unflatten(0, (2, -1))
@@ -133,6 +133,6 @@ def test_a_prior_that_leaves_the_body() -> None:
     data = BoundaryIntegralSolver(disk).difference(Phantom([circle((0.2, 0.1), 0.3)]), g)
     for extent, refused in ((0.72, True), (0.7, False)):
         prior = EllipseSampler(seed=1, count=1, extent=extent)
-        few = Settings(islands=2, levels=3, warmup=2, least=1, most=1)
+        few = Settings(ensembles=2, levels=3, warmup=2, least=1, most=1)
         with pytest.raises(InputError, match="beyond the body") if refused else nullcontext():
             posterior.sample(data, disk, g, 0.05, prior, few)

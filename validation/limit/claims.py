@@ -1,4 +1,4 @@
-"""What must hold of the result files, claim by claim. What has no file yet claims nothing."""
+"""Claims that must hold of the result files, one by one. What has no file yet claims nothing."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Claim(NamedTuple):
 
 
 def every() -> Iterator[Claim]:
-    """All of them."""
+    """Check all claims."""
     yield from disk()
     for name, parts in CALIBRATIONS.items():
         yield from calibration(name, parts)
@@ -41,7 +41,7 @@ def every() -> Iterator[Claim]:
 
 
 def disk() -> Iterator[Claim]:
-    """One disk against quadrature."""
+    """Check one disk against quadrature."""
     found = read("disk.json") or {}
     for name in ("cdf_x", "cdf_y", "width_x", "width_y"):
         if name in found:

@@ -1,4 +1,4 @@
-"""What it costs, and how good the guide is: the tables of `docs/posterior.md` that come from files."""
+"""Costs of the sampler, and how good the guide is: the tables of `docs/posterior.md` that come from files."""
 
 import json
 from collections.abc import Iterator
@@ -8,8 +8,7 @@ from typing import Any
 from eitlens import weights
 from eitlens.paper.markdown import table
 from limit import report
-from limit.files import read
-from limit.pages import between
+from limit.files import between, read
 
 _MACHINES = ("cpu", "cuda")
 _COLUMNS = ("machine", "phantom", "seconds", "sweeps", "R-hat", "effective samples", "places from the top")
@@ -23,7 +22,7 @@ def write(page: Path) -> None:
 
 
 def cost() -> str:
-    """Single measurements until their islands agree."""
+    """Single measurements until their ensembles agree."""
     return table(_COLUMNS, [row for machine in _MACHINES for row in _rows(machine)]).strip()
 
 

@@ -7,7 +7,7 @@ from eitlens import posterior
 from eitlens.domain import Square
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.forward.integral.linearised import LinearisedSolver
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior import Settings
 from eitlens.posterior.model.likelihood import Likelihood
@@ -41,8 +41,8 @@ def _quadrature(noisy: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
     line = torch.linspace(-_HALF, _HALF, _LINE, dtype=torch.float64)
     centers = middle + torch.cartesian_prod(line, line)
     shape = torch.tensor([RADIUS, RADIUS, 0.0], dtype=torch.float64).expand(len(centers), 3)
-    electrodes = Electrodes.build(SQUARE, CURRENTS, 0.05, 1e-9)
-    solve = LinearisedSolver(SQUARE, electrodes, 10.0, 1.0, 48)
+    sources = BoundarySources.build(SQUARE, CURRENTS, 0.05, 1e-9)
+    solve = LinearisedSolver(SQUARE, sources, 10.0, 1.0, 48)
     data = solve.data(torch.cat([centers, shape], 1)[:, None])
     likelihood = Likelihood(noisy, torch.tensor([TAU], dtype=torch.float64))
     return centers, torch.softmax(likelihood.value(data[None], likelihood.last)[0], 0)

@@ -1,22 +1,24 @@
-"""Where the results are kept, and how they are read and written."""
+"""Result files and pages of the documentation: where they are, and how they are read and written."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from torch import Tensor
 
 RESULTS = Path(__file__).parents[2] / "results" / "information_limit"
+_COLOURS = 64  # as many as the pictures of docs/images have: a third of the bytes, no difference to be seen
 
 
 def path(name: str) -> Path:
-    """That of a result file, its folder made."""
+    """Name a result file and make its folder."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     return RESULTS / name
 
 
 def exists(name: str) -> bool:
-    """Whether it has been computed."""
+    """Tell whether a result file has been computed."""
     return (RESULTS / name).exists()
 
 
@@ -31,6 +33,19 @@ def write(name: str, values: dict[str, Any]) -> None:
     partial = whole.with_name(f".{name}.partial")
     partial.write_text(json.dumps(_rounded(values)) + "\n")
     partial.replace(whole)
+
+
+def between(page: Path, name: str, text: str) -> None:
+    """Put the text between <!-- name --> and <!-- end of name -->."""
+    first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    head, rest = page.read_text().split(first)
+    _, tail = rest.split(last)
+    page.write_text(f"{head}{first}\n\n{text}\n\n{last}{tail}")
+
+
+def shrunk(picture: Path) -> None:
+    """Save a picture again with a palette, as the others of docs/images are."""
+    Image.open(picture).convert("RGB").quantize(_COLOURS).save(picture, optimize=True)
 
 
 def _rounded(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is kept of the posterior of each phantom for pictures: some samples, the mean image, the best set.
+"""The part of each phantom's posterior that is kept for pictures: some samples, the mean image, the best set.
 
 The mean m is kept as the angle arcsin √m in 63 steps, so that neither m nor its spread √(m (1 - m)) is off by more
 than 0.013, as differences along both axes, which deflate to half of what the values would; the set as bits.
@@ -20,7 +20,7 @@ _RIGHT = np.pi / 2
 
 
 class Kept(NamedTuple):
-    """Of all phantoms of a cell."""
+    """Samples and images of all phantoms of a cell."""
 
     samples: Float64[Tensor, "phantoms samples ellipses 5"]
     mean: Float64[Tensor, "phantoms nx ny"]
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
 
 
 def save(cell: Cell, kept: Kept) -> None:
-    """Beside the scores, as .npz."""
+    """Save beside the scores, as .npz."""
     angle = np.arcsin(np.sqrt(kept.mean.cpu().numpy().clip(0, 1)))
     levels = np.rint(angle * (_STEPS / _RIGHT)).astype(np.uint8)
     for axis in (1, 2):
@@ -42,7 +42,7 @@ def save(cell: Cell, kept: Kept) -> None:
 
 
 def load(cell: Cell) -> Kept:
-    """What `save` kept."""
+    """Load what `save` kept."""
     with np.load(files.path(f"{cell.name}.npz")) as found:
         levels, bits, samples = found["mean"], found["best"], found["samples"]
     for axis in (1, 2):

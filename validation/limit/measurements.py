@@ -21,14 +21,14 @@ LEVELS = (0.01, 0.05, 0.2)
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the table: the number of currents and the noise level."""
+    """A cell of the table: the number of currents and the noise level."""
 
     currents: int
     tau: float
 
     @property
     def name(self) -> str:
-        """As in file names."""
+        """Name of the cell in file names."""
         return f"L{self.currents}_tau{self.tau:g}"
 
 
@@ -72,7 +72,7 @@ def fingerprint(samples: Measured) -> list[list[float]]:
 
 
 def same(samples: Measured, known: list[list[float]]) -> bool:
-    """Whether these are they, up to what another device computes differently."""
+    """Tell whether these are they, up to what another device computes differently."""
     found, given = torch.tensor(fingerprint(samples)), torch.tensor(known)
     return found.shape == given.shape and bool(
         ((found - given).abs() < 1e-3 * given.abs().amax(1, True)).all()

@@ -8,13 +8,12 @@ import torch
 
 from eitlens import imaging
 from eitlens.domain import Square
-from eitlens.figures.posterior import Case
+from eitlens.figures.posterior import GalleryCase
 from eitlens.figures.posterior import gallery as draw
 from eitlens.phantom import level_set
 from limit import kept, report
-from limit.files import read
+from limit.files import between, read, shrunk
 from limit.measurements import Cell, measured, recipe
-from limit.pages import between, shrunk
 
 NAMES = ("easy", "typical", "ambiguous")
 
@@ -43,14 +42,14 @@ def gallery(cell: Cell, network: str, page: Path) -> None:
     between(page, "gallery", f"{_caption(cell, limit)}\n\n![{_seen(name)}](images/{path.name})")
 
 
-def _cases(cell: Cell, limit: dict[str, Any], network: str) -> list[Case]:
+def _cases(cell: Cell, limit: dict[str, Any], network: str) -> list[GalleryCase]:
     indices, found = chosen(limit), kept.load(cell)
     samples = measured(cell, 0, limit["phantoms"], torch.device("cpu"))
     fields = level_set(Square(recipe(cell).n), samples.phantoms)
     (group,) = samples.phantoms.groups
     drawn = imaging.load(network).batch(samples.noisy[list(indices.values())])
     return [
-        Case(
+        GalleryCase(
             f"{name}: no. {k}, expects {limit['scores']['expected_dice'][k]:.2f}",
             group.parameters[k],
             fields[k],
@@ -64,7 +63,7 @@ def _cases(cell: Cell, limit: dict[str, Any], network: str) -> list[Case]:
 
 
 def _caption(cell: Cell, limit: dict[str, Any]) -> str:
-    """What is seen, and whether it may be believed."""
+    """Say what is seen, and whether it may be believed."""
     agreed = report.converged(limit)
     count = sum(bool(agreed[k]) for k in chosen(limit).values())
     among = f"the {agreed.sum()} of {len(agreed)} measurements that converged"

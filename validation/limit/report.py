@@ -1,4 +1,4 @@
-"""From result files to the tables and the plot. Nothing here is computed anew but means."""
+"""Tables and plot from the result files. Nothing here is computed anew but means."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from eitlens.figures.posterior import Point, dice_against_noise
+from eitlens.figures.posterior import NoisePoint, dice_against_noise
 from eitlens.posterior.sampler.diagnostics import AGREED
-from limit.files import read
+from limit.files import between, read, shrunk
 from limit.measurements import CURRENTS, LEVELS, Cell
-from limit.pages import between, shrunk
 
 METRICS = {
     "hard_dice": "hard Dice",
@@ -47,7 +46,7 @@ class Mean(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """How much better than the limit a method is on its metric, paired by phantom; negative: worse."""
+    """Advantage of a method over the limit on its metric, paired by phantom; negative: worse."""
 
     cell: Cell
     method: str
@@ -81,7 +80,7 @@ def converged(limit: dict[str, Any]) -> Any:
 
 
 def rivals() -> list[Rival]:
-    """Every method against the limit on every metric.
+    """Compare every method with the limit on every metric.
 
     On all phantoms, converged or not: what is left of the sampler's error makes the limit look worse than it is, and
     so a method better.
@@ -109,7 +108,7 @@ def uniform(ranks: list[float], bins: int = 10) -> float:
 
 
 def table() -> str:
-    """All phantoms, in Markdown: mean ± standard error, best possible and reached."""
+    """Write the table of all phantoms, in Markdown: mean ± standard error, best possible and reached."""
     lines = _head([*METRICS.values(), "converged"])
     for cell, limit in cells():
         agreed = f"{converged(limit).sum()} of {limit['phantoms']}"
@@ -122,7 +121,7 @@ def table() -> str:
 
 
 def _estimates(cell: Cell, scores: dict[str, list[float]]) -> list[str]:
-    """What the limit should be without asking the truth: as the posterior expects, and to first order."""
+    """Estimate what the limit should be without asking the truth: as the posterior expects, and to first order."""
     dice, entropy = (_text(mean(scores[f"expected_{name}"])) for name in ("dice", "cross_entropy"))
     rows = [_row(cell, "the same, as the posterior expects", [dice, "", entropy, "", ""])]
     if (cell.currents, cell.tau) in LINEARISED:
@@ -132,7 +131,7 @@ def _estimates(cell: Cell, scores: dict[str, list[float]]) -> list[str]:
 
 
 def distances() -> str:
-    """How far each method is from the limit, paired by phantom, in Markdown."""
+    """Write how far each method is from the limit, paired by phantom, in Markdown."""
     rows: dict[tuple[Cell, str], dict[str, str]] = {}
     for rival in rivals():
         texts = rows.setdefault((rival.cell, rival.method), {})
@@ -144,7 +143,7 @@ def distances() -> str:
 
 
 def tables() -> str:
-    """Both, as they stand in the page."""
+    """Write both tables, as they stand in the page."""
     text = "Gain on the limit, paired by phantom; negative is worse than the limit, whatever the metric:"
     return f"{table()}\n\n{text}\n\n{distances()}" if rivals() else table()
 
@@ -156,13 +155,15 @@ def write(page: Path, plot: Path) -> None:
     between(page, "table", f"{tables()}\n\n![{_PLOT}](images/{plot.name})")
 
 
-def _curves(count: int) -> dict[str, list[Point]]:
-    points: dict[str, list[Point]] = {}
+def _curves(count: int) -> dict[str, list[NoisePoint]]:
+    points: dict[str, list[NoisePoint]] = {}
     for cell, limit in cells():
         if cell.currents == count:
             for method, scores in methods(cell, limit).items():
                 reached = method != _LIMIT or bool(converged(limit).mean() >= _MOST)
-                points.setdefault(method, []).append(Point(cell.tau, *mean(scores["hard_dice"]), reached))
+                points.setdefault(method, []).append(
+                    NoisePoint(cell.tau, *mean(scores["hard_dice"]), reached)
+                )
     return points
 
 

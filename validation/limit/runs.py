@@ -14,7 +14,7 @@ from eitlens.evaluate.score import SEED
 from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior import PosteriorResult, Settings
-from eitlens.posterior.guide.proposals import Guide
+from eitlens.posterior.guide.proposals import ProposalDensity
 from eitlens.posterior.sampler.diagnostics import functions
 from eitlens.posterior.sampler.settings import GUIDED
 from limit import kept
@@ -23,8 +23,8 @@ from limit.measurements import Cell, fingerprint, measured, prior, recipe
 from limit.scores import best
 
 TABLE = replace(GUIDED, least=150, most=600)
-CALIBRATION = replace(GUIDED, islands=2, least=300, most=300)
-ALONE = Settings(islands=2, levels=28, warmup=160, least=400, most=400)
+CALIBRATION = replace(GUIDED, ensembles=2, least=300, most=300)
+ALONE = Settings(ensembles=2, levels=28, warmup=160, least=400, most=400)
 """Of a calibration for which there is no guide."""
 _KEPT_SAMPLES = 32
 _RANKED = 9
@@ -39,9 +39,9 @@ def fill(
     device: torch.device,
     settings: Settings,
     seconds: float | None,
-    guide: Guide | None = None,
+    guide: ProposalDensity | None = None,
 ) -> None:
-    """One cell of the table, all phantoms at once: their scores, and samples and images for pictures."""
+    """Fill one cell of the table, all phantoms at once: their scores, and samples and images for pictures."""
     domain = Square(recipe(cell).n)
     samples = measured(cell, 0, count, device)
     given = recipe(cell).currents.build(domain, device)
@@ -73,7 +73,7 @@ def fill(
 
 @dataclass(frozen=True)
 class Draws:
-    """What the calibration draws and measures: one current, on a square of so many cells.
+    """Draws and measurements of the calibration: one current, on a square of so many cells.
 
     Draws other than the first 128 go to a file of their own, named after the first of them.
     """
@@ -95,7 +95,7 @@ def calibrate(
     device: torch.device,
     settings: Settings,
     seconds: float | None,
-    guide: Guide | None = None,
+    guide: ProposalDensity | None = None,
 ) -> None:
     """Simulation-based calibration: the rank of the truth among samples of its own posterior is uniform.
 
@@ -127,10 +127,10 @@ def cost(
     device: torch.device,
     settings: Settings,
     seconds: float,
-    guide: Guide | None = None,
+    guide: ProposalDensity | None = None,
     workers: int = 1,
 ) -> None:
-    """One measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
+    """Sample one measurement after the other, L = 1, τ = 0.05, until R-hat < 1.05: seconds and R-hat."""
     cell = Cell(1, 0.05)
     domain = Square(recipe(cell).n)
     given = recipe(cell).currents.build(domain, device)
@@ -168,7 +168,7 @@ def _machine(device: torch.device, workers: int) -> str:
 
 
 def _apart(rows: Tensor, count: int) -> Tensor:
-    """So many draws of every measurement, as far apart in time as there are: its islands come one after the other."""
+    """Take so many draws of every measurement, as far apart in time as there are: ensemble after ensemble."""
     place = (torch.arange(count, device=rows.device) + 0.5) / count * rows.shape[1]
     return rows[:, place.long()]
 

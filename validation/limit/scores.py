@@ -1,4 +1,4 @@
-"""How the posterior's images, networks and direct sampling do on the same measurements."""
+"""Scores of the posterior's images, networks and direct sampling on the same measurements."""
 
 import torch
 from jaxtyping import Float64
@@ -16,7 +16,7 @@ _TUNING = 48
 
 
 def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
-    """Each metric of the image that is best for it (see `eitlens.posterior.sampler.images`)."""
+    """Compute each metric of the image that is best for it (see `eitlens.posterior.sampler.images`)."""
     chosen = torch.where(found.dice, _CERTAIN, -_CERTAIN)
     error = torch.logit(found.l2.clamp(1e-9, 1 - 1e-9))
     values = {
@@ -31,8 +31,8 @@ def best(found: Images, effective: float, truth: Tensor) -> dict[str, float]:
 
 
 def of_mean(mean: Tensor, effective: float, truth: Tensor) -> dict[str, float]:
-    """What the mean image alone decides, and the cross entropy -Σ p log p + (1 - p) log(1 - p) it expects."""
-    # Islands that disagree put their number of draws below any use: they are still some.
+    """Compute what the mean image alone decides, and the cross entropy -Σ p log p + (1 - p) log(1 - p) it expects."""
+    # Ensembles that disagree put their number of draws below any use: they are still some.
     p = smoothed(mean, max(effective, _LEAST_EFFECTIVE))
     logits = torch.logit(p)[None]
     return {
@@ -43,7 +43,7 @@ def of_mean(mean: Tensor, effective: float, truth: Tensor) -> dict[str, float]:
 
 
 def of_logits(logits: Float64[Tensor, "samples nx ny"], truth: Tensor) -> dict[str, list[float]]:
-    """Every metric of one image a sample, as a network gives it."""
+    """Compute every metric of one image a sample, as a network gives it."""
     return {name: v.tolist() for name, v in metrics.per_sample(logits, truth.to(logits.device)).items()}
 
 

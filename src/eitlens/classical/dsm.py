@@ -32,10 +32,11 @@ from eitlens.forward.currents import arclength
 from eitlens.memory import cached
 
 Field = Float64[Tensor, "*batch nx ny"]
+_MODES_AT_ONCE = 16  # for memory: 16 gradients at 201² nodes take 10 MB
 
 
 class Probe(NamedTuple):
-    """What the data are compared with; depends on the body alone and is computed once.
+    """Dipoles that the data are compared with; they depend on the body alone and are computed once.
 
     Attributes:
         modes: (2K, N), the orthonormal Fourier modes e_k of the boundary.
@@ -58,6 +59,13 @@ def direct_sampling(
     `s` is the exponent of the dipoles' size, `gamma` that of the product: equal, they make the index a correlation
     between 0 and 1. Higher ones are sharper and ask for less noise. Those of the paper are s = 3/2, γ = 0.
     Where f = f0 there is nothing to see and the index is 0.
+
+    >>> import eitlens as eit
+    >>> square, phantom = eit.Square(32), eit.Phantom((eit.Ellipse((0.25, -0.5), (0.05, 0.05)),), (10.0,))
+    >>> data = eit.BoundaryIntegralSolver(square).difference(phantom, eit.currents.cosine(square, 1))
+    >>> image = eit.direct_sampling(square, data)
+    >>> square.nodes().flatten(0, 1)[image.argmax()].tolist()
+    [0.25, -0.5]
     """
     data = check_boundary_values(domain, difference, "f - f0")
     if data.ndim < 2 or data.shape[-2] == 0:
@@ -66,7 +74,7 @@ def direct_sampling(
 
 
 def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Probe) -> Field:
-    """The index of each of some data by itself."""
+    """Compute the index of each current by itself."""
     coefficients = domain.boundary_weight * (data @ probe.modes.mT)
     _, dx, dy = domain.extend_with_gradient((coefficients * probe.weights) @ probe.modes)
     size = (probe.weights * coefficients.square()).sum(-1).sqrt()[..., None, None]
@@ -80,7 +88,7 @@ def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Pro
 def probing(
     domain: Domain, s: float = 1.0, gamma: float = 1.0, modes: int = 16, device: torch.device = CPU
 ) -> Probe:
-    """What `compare` needs for the exponents s and γ and the first `modes` frequencies.
+    """Compute the dipoles that `compare` needs for the exponents s and γ and the first `modes` frequencies.
 
     By reciprocity (η_x, e) = d · ∇ψ_e(x), ψ_e the harmonic extension of e, so M = Σ_k κ_k^{2s} ∇ψ_k ∇ψ_kᵀ. Mode k
     reaches a distance of about 1/κ_k into the body: `modes` frequencies are all there is of a dipole more than
@@ -99,7 +107,9 @@ def _probe(domain: Domain, s: float, gamma: float, modes: int, device: torch.dev
     order = torch.arange(1, modes + 1, dtype=torch.float64, device=device).repeat_interleave(2)
     kappa = order * (2 * torch.pi / domain.perimeter)
     xx, xy, yy = (torch.zeros(domain.shape, dtype=torch.float64, device=device) for _ in range(3))
-    for part, weight in zip(torch.split(currents, 16), torch.split(kappa ** (2 * s), 16), strict=True):
+    for part, weight in zip(
+        torch.split(currents, _MODES_AT_ONCE), torch.split(kappa ** (2 * s), _MODES_AT_ONCE), strict=True
+    ):
         _, dx, dy = domain.extend_with_gradient(part)
         xx += torch.einsum("k,kij,kij->ij", weight, dx, dx)
         xy += torch.einsum("k,kij,kij->ij", weight, dx, dy)

@@ -1,4 +1,4 @@
-"""Theorem 2, frequency bootstrapping: attention makes frequencies that its input does not have.
+"""The paper's Theorem 2, frequency bootstrapping: attention makes frequencies that its input does not have.
 
 On (0, π) take v = sin(ax) and the kernel κ(x, z) = sin((a+1)(x-z)); then ∫ κ(x, z) v(x) dx = c₁ sin((a+1)z)
 with c₁ = 2a/(2a+1): the output has a higher frequency than the input. Attention without softmax, h Q (Kᵀ V),
@@ -19,7 +19,8 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial import legendre
 
-_FINE = 4000
+_FINE = 4000  # midpoints of an integral, for an error below 1e-6
+_BLUR = 0.3  # width of the kernel of the convolution: any would do, as a convolution keeps the frequency
 Array = np.ndarray
 Construction = Literal["taylor", "rank two"]
 
@@ -75,11 +76,11 @@ def coefficient(a: int, other: int) -> float:
 
 
 def spectra(a: int) -> tuple[Array, Array, Array]:
-    """Spectra of v, of a convolution of v (periodic: it keeps the frequency), of the attention output."""
-    points = 512
+    """Compute the spectra of v, of a convolution of v (periodic: it keeps the frequency), of the attention output."""
+    points = 512  # a power of two for the FFT, many a wave for every a shown
     x = np.arange(points) * 2 * np.pi / points
     v = np.sin(a * x)
-    blur = np.exp(-0.5 * (np.minimum(x, 2 * np.pi - x) / 0.3) ** 2)
+    blur = np.exp(-0.5 * (np.minimum(x, 2 * np.pi - x) / _BLUR) ** 2)
     convolved = np.fft.ifft(np.fft.fft(v) * np.fft.fft(blur / blur.sum())).real
     inside = x < np.pi
     z = x[inside]

@@ -21,7 +21,7 @@ _OTHERS = (("-", "s"), ("--", "^"), (":", "D"), ("-.", "v"))
 
 
 @dataclass(frozen=True)
-class Case:
+class GalleryCase:
     """One measurement of the gallery."""
 
     title: str
@@ -35,7 +35,7 @@ class Case:
     """A network's probabilities, if there is one."""
 
 
-class Point(NamedTuple):
+class NoisePoint(NamedTuple):
     """A method's mean score at a noise level with its standard error, and whether it is to be believed."""
 
     level: float
@@ -44,7 +44,7 @@ class Point(NamedTuple):
     reached: bool = True
 
 
-def gallery(cases: Sequence[Case], network: str, path: Path) -> None:
+def gallery(cases: Sequence[GalleryCase], network: str, path: Path) -> None:
     """A row a case: samples on the truth, posterior mean, spread, Dice-optimal set and a network's image."""
     with picture(path, len(cases), 5 if any(c.network is not None for c in cases) else 4, 2.1) as axes:
         for row, case in zip(axes, cases, strict=True):
@@ -61,7 +61,7 @@ def gallery(cases: Sequence[Case], network: str, path: Path) -> None:
                 outline(panel, case.level_set, colour)
 
 
-def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[Point]]], path: Path) -> None:
+def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[NoisePoint]]], path: Path) -> None:
     """A panel a number of currents: each method's Dice against τ with two standard errors."""
     with picture(path, 1, len(panels), 3.2) as axes:
         for panel, (title, curves) in zip(axes[0], panels.items(), strict=True):
@@ -72,7 +72,7 @@ def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[Point]]], path
             panel.legend(fontsize=7, loc="best")
 
 
-def _curve(panel: Axes, name: str, points: Sequence[Point], place: int) -> None:
+def _curve(panel: Axes, name: str, points: Sequence[NoisePoint], place: int) -> None:
     """With bars beside those of the other curves; open where it is not to be believed."""
     levels = [point.level * _APART**place for point in points]
     means, errors = [point.mean for point in points], [2 * point.error for point in points]
@@ -89,7 +89,7 @@ def _curve(panel: Axes, name: str, points: Sequence[Point], place: int) -> None:
     )
 
 
-def _outlines(panel: Axes, case: Case) -> None:
+def _outlines(panel: Axes, case: GalleryCase) -> None:
     """The truth filled in grey, samples as thin coloured outlines."""
     for curve in Ellipse.outline(case.truth, 100).cpu():
         panel.fill(curve[:, 0], curve[:, 1], color="0.8", linewidth=0)

@@ -13,10 +13,12 @@ from eitlens.forward.currents import project
 from eitlens.phantom import Phantom
 
 Matrix = Float64[Tensor, "boundary boundary"]
+# Rounding of an eigenvalue, in units of eps times the largest: the sums have a few hundred terms.
+_ROUNDINGS = 100
 
 
 class Eigenpairs(NamedTuple):
-    """(Λ_σ - Λ_σ0) g_l = λ_l g_l, largest |λ| first; g_l of unit norm in L²(∂Ω)."""
+    """Eigenpairs (Λ_σ - Λ_σ0) g_l = λ_l g_l, largest |λ| first; g_l of unit norm in L²(∂Ω)."""
 
     values: Float64[Tensor, "count"]
     functions: Float64[Tensor, "count boundary"]
@@ -26,7 +28,15 @@ class Eigenpairs(NamedTuple):
 
 @dataclass(frozen=True)
 class NeumannToDirichlet:
-    """Λ_σ, f = Λ_σ g, as a solver sees it. Symmetric in L²(∂Ω), kills constants, decreasing in σ."""
+    """The map Λ_σ, f = Λ_σ g, as a solver sees it. Symmetric in L²(∂Ω), kills constants, decreasing in σ.
+
+    >>> import eitlens as eit
+    >>> square = eit.Square(8)
+    >>> phantom = eit.Phantom((eit.Ellipse((0.2, 0.1), (0.3, 0.2)),), (10.0,))
+    >>> ntd = eit.NeumannToDirichlet(eit.BoundaryIntegralSolver(square), phantom)
+    >>> ntd.matrix.shape, bool(ntd.eigenpairs(3).values.max() < 0)
+    (torch.Size([32, 32]), True)
+    """
 
     solver: Solver
     phantom: Phantom
@@ -41,7 +51,7 @@ class NeumannToDirichlet:
 
     @cached_property
     def difference_matrix(self) -> Matrix:
-        """D with f - f0 = D g for any nodal current g of zero mean; constants are sent to zero."""
+        """The matrix D with f - f0 = D g for any nodal current g of zero mean; constants are sent to zero."""
         return self.difference(self._basis).T
 
     @cached_property
@@ -72,7 +82,7 @@ def eigenpairs(matrix: Matrix, weight: float, count: int | None = None) -> Eigen
     order = values.abs().argsort(descending=True)[:count]
     lead = values[order[0]]
     wrong_sign = torch.relu(-values * lead.sign()).amax()
-    rounding = 100 * torch.finfo(torch.float64).eps * lead.abs()
+    rounding = _ROUNDINGS * torch.finfo(torch.float64).eps * lead.abs()
     antisymmetric = torch.linalg.matrix_norm((matrix - matrix.T) / 2, 2)
     floor = torch.stack([wrong_sign, rounding, antisymmetric]).amax()
     return Eigenpairs(values[order], vectors[:, order].T / weight**0.5, float(floor))

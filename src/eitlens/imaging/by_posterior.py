@@ -27,22 +27,26 @@ from eitlens.posterior.sampler.settings import GUIDED, GUIDED_ON_A_GPU
 
 # The prior and the guide know ellipses that fill the square, and no other body.
 _CURRENTS, _PRIOR = 3, EllipseSampler(seed=0, disjoint=True)
-_QUIETEST, _PATIENCE = 0.005, 300.0
+# Below this noise the sampler takes the data to have it: the smaller it is the longer the way down from large noise.
+_QUIETEST = 0.005
+_PATIENCE = (
+    300.0  # seconds, if the user names none: enough on a GPU, on two cores not always (docs/posterior.md)
+)
 # The size of f - f0 of the bodies of the prior: that of 98 % of its first 4000, and a tenth more to either side.
 _USUAL = Calibration(amplitudes=((0.130, 0.332), (0.0260, 0.0897), (0.0283, 0.147)))
 _ALONE = bayes.Settings()
 # χ² a node from which on the data are not explained, however badly their noise was estimated.
 _WORST = 2.0
-# Bytes for each current that a ladder of every island takes at its peak, measured.
+# Bytes for each current that a ladder of every ensemble takes at its peak, measured.
 _A_LADDER = 48 * 2**20
 
 
 def posterior(measurement: Measurement, options: Options) -> Reconstruction:
-    """The mean over the posterior of four ellipses apart, σ = 10 in a body of 1; see `classical.posterior`.
+    """The mean over the posterior of four ellipses apart, σ = 10 in a body of 1; see `eitlens.posterior`.
 
     The noise level must be known or visible in the data. Below 0.005 it is taken to be that: the sampler narrows
     down on the posterior from large noise to small, and takes the longer the smaller it is. At the noise that the
-    package's guide was trained for (`models.guide`) it is led: sooner there, and to the same posterior.
+    package's guide was trained for (`posterior.guide`) it is led: sooner there, and to the same posterior.
     """
     if options.refine:
         raise InputError("posterior: it has nothing to refine: leave out --refine")
@@ -80,7 +84,7 @@ def _check_whole(prepared: Prepared) -> None:
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:
-    """Whether it is the posterior, and whether a body of this kind explains the data at all."""
+    """Doubt that it is the posterior, and that a body of this kind explains the data at all."""
     if not bool(found.diagnostics.converged[0]):
         yield Flag("posterior", f"not converged ({_reason(found.diagnostics)}): give it more --seconds")
     misfit = float(found.misfit[0].median())
@@ -97,7 +101,7 @@ def _reason(found: bayes.Diagnostics) -> str:
     if math.isinf(rhat):
         return f"its sweeps, {found.sweeps}, were nearly all warm-up"
     if not bool(found.arrived[0]):
-        return f"R-hat {rhat:.2f}, and not every island found it anew from high noise"
+        return f"R-hat {rhat:.2f}, and not every ensemble found it anew from high noise"
     return f"R-hat {rhat:.2f}"
 
 
@@ -126,7 +130,7 @@ def _guide(tau: float, device: torch.device) -> guides.Guide | None:
 
 
 def _guided(device: torch.device, currents: int) -> bayes.Settings:
-    """With a guide; on a GPU as many ladders as there is memory for."""
+    """Settings with a guide; on a GPU as many ladders as there is memory for."""
     if device.type != "cuda":
         return GUIDED
     fitting = chunk_size(_A_LADDER * currents, device)

@@ -1,6 +1,6 @@
-"""How many nodes the outlines of ellipses need, quickly: the rule of `eitlens.forward.integral.outlines.needed_nodes`.
+"""A quick count of the nodes that outlines of ellipses need, by the rule of `outlines.needed_nodes`.
 
-That one looks at every outline from 64 or 256 nodes and refuses what overlaps. Here the ellipses are known to be
+That function looks at every outline from 64 or 256 nodes and refuses what overlaps. Here the ellipses are known to be
 apart, so 32 nodes will do: between two of them, a distance Δ apart on the other outline, the outline comes nearer
 than the nearest node at d, but not nearer than √(d² - (Δ/2)²) where it is straight.
 """
@@ -13,9 +13,11 @@ from eitlens.domain import Domain
 from eitlens.forward.integral.outlines import node_count, own_reach
 from eitlens.phantom import Ellipse
 
-_SEEN = 32
+_SEEN = 32  # see above
 MOST_NODES = 112
-_AT_ONCE = 4096
+"""Outlines that need more nearly touch, which is rare: their error is accepted, and the cost bounded."""
+_AT_ONCE = 4096  # phantoms: with four ellipses an array of all distances then takes 200 MB
+_SHORTEST_REACH = 1e-3  # of outlines that touch: far beyond MOST_NODES, but not a division by zero
 
 
 def node_counts(
@@ -30,7 +32,7 @@ def _counts(domain: Domain, rows: Tensor, tolerance: float) -> Int64[Tensor, "ba
     speed = curve.first.square().sum(-1).sqrt()
     alone = own_reach(domain, curve, speed).amin(-1)
     reach = torch.minimum(alone, _reach_to_others(curve.point, speed))
-    return node_count(reach.clamp(min=1e-3), tolerance).clamp(max=MOST_NODES)
+    return node_count(reach.clamp(min=_SHORTEST_REACH), tolerance).clamp(max=MOST_NODES)
 
 
 def _reach_to_others(

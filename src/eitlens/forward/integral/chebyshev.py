@@ -17,6 +17,7 @@ from torch import Tensor
 
 # Few nodes on an outline move the end near zero a little: closer to it than this share of it was not seen.
 _MARGIN = 0.8
+# Of the solution; the posterior asks for data to a hundredth of the noise, 1e-4 at best.
 _ACCURACY = 1e-6
 
 
@@ -28,7 +29,7 @@ class Iterated(NamedTuple):
     far: float
 
     def __call__(self, right: Float64[Tensor, "batch unknowns columns"]) -> Tensor:
-        """The solutions for some right-hand sides."""
+        """Solve for some right-hand sides."""
         near = _MARGIN * self.near
         middle, half = (self.far + near) / 2, (self.far - near) / 2
         rho, ratio = half / middle, middle / half
@@ -42,6 +43,6 @@ class Iterated(NamedTuple):
 
 
 def steps(condition: float) -> int:
-    """How many steps a relative error of about 1e-6 takes."""
+    """Count the steps that a relative error of about 1e-6 takes."""
     root = math.sqrt(condition)
     return math.ceil(math.log(_ACCURACY / 2) / math.log((root - 1) / (root + 1)))

@@ -7,6 +7,11 @@ through the nodes Z of that ellipse alone. Differentiating them,
 
 and Ȧ q, Ḃ q are products of matrices that are there anyway (1/(Z_i - Z_j) and its square, …) with Ż q: the
 derivative in all twenty parameters costs about two more solves, where differences would cost twenty.
+
+The system is assembled here a second time, on purpose. `solver` takes any contrasts, absent shapes and autograd, in
+complex arithmetic, and forgets its matrices. Here all ellipses conduct alike, the parts of the kernel are kept for the
+derivative, and real arithmetic with arrays changed in place is four times as fast; the sums are in another order, so
+the two agree to rounding and not to the bit (tested).
 """
 
 import math
@@ -21,18 +26,19 @@ from torch import Tensor
 from eitlens.domain import Domain
 from eitlens.forward.currents import project
 from eitlens.forward.integral.chebyshev import Iterated
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.memory import chunk_size
 from eitlens.phantom.samplers import PER_ELLIPSE
 from eitlens.phantom.samplers import EllipseRows as Rows
 
-# Pairs of a node and an electrode whose arrays fit the cache.
+# Pairs of an outline node and a boundary node whose arrays fit the cache.
 _AT_ONCE_ON_A_CPU = 250_000
+# Of the central difference for ζ''': its error is about 1e-8 / 6 of the fifth derivative.
 _SHIFT = 1e-4
 # Up to so many unknowns LU is the faster one on a GPU.
 _SMALL = 64
 
-Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 class Linearised(NamedTuple):
@@ -59,7 +65,7 @@ class _Moving(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """What the outlines and the boundary nodes see of each other: 1/(Z_i - ζ_k) and log |Z_i - ζ_k|²."""
+    """The field between outlines and boundary nodes: 1/(Z_i - ζ_k) and log |Z_i - ζ_k|²."""
 
     real: Float64[Tensor, "batch unknowns boundary"]
     imag: Float64[Tensor, "batch unknowns boundary"]
@@ -79,7 +85,7 @@ class _Kernel(NamedTuple):
 
 
 class _Factorised(NamedTuple):
-    """LU decompositions; on a CPU one after the other, as in `boundary_integral`: a batch takes longer there."""
+    """LU decompositions; on a CPU one after the other, as in `solver`: a batch takes longer there."""
 
     factors: Tensor
     pivots: Tensor
@@ -113,28 +119,28 @@ class LinearisedSolver:
     """
 
     domain: Domain
-    electrodes: Electrodes
+    sources: BoundarySources
     inside: float
     outside: float
     nodes: int
 
     def __call__(self, rows: Rows) -> Linearised:
-        """The data of a batch of phantoms, in chunks that fit the memory (or the cache of a CPU)."""
+        """Linearise a batch of phantoms, in chunks that fit the memory (or the cache of a CPU)."""
         parts = self._mapped(self._linearise, rows)
         return Linearised(torch.cat([p.data for p in parts]), torch.cat([p.jacobian for p in parts]))
 
     def data(self, rows: Rows) -> Float64[Tensor, "batch currents boundary"]:
-        """The data alone, in less than half of the time."""
+        """Solve for the data alone, in less than half of the time."""
         return torch.cat(self._mapped(lambda chunk: self._solve(chunk).data, rows))
 
-    def _mapped(self, solve: Callable[[Rows], Part], rows: Rows) -> list[Part]:
+    def _mapped(self, solve: Callable[[Rows], Result], rows: Rows) -> list[Result]:
         return [solve(chunk) for chunk in torch.split(rows, self._at_once(rows))]
 
     def _at_once(self, rows: Rows) -> int:
         if rows.device.type == "cpu":
-            return max(1, _AT_ONCE_ON_A_CPU // (rows.shape[1] * self.nodes * len(self.electrodes.place)))
-        unknowns, electrodes = rows.shape[1] * self.nodes, self.electrodes
-        seen = electrodes.sources if electrodes.series is None else electrodes.place
+            return max(1, _AT_ONCE_ON_A_CPU // (rows.shape[1] * self.nodes * len(self.sources.nodes)))
+        unknowns, sources = rows.shape[1] * self.nodes, self.sources
+        seen = sources.points if sources.series is None else sources.nodes
         return chunk_size(8 * unknowns * (16 * unknowns + 12 * len(seen)), rows.device)
 
     @property
@@ -144,11 +150,11 @@ class LinearisedSolver:
     def _solve(self, rows: Rows) -> _Solved:
         curves = _curves(self.domain, rows, self.nodes)
         z = curves.point.flatten(1)
-        pull, bend = self.electrodes.pull(z)
-        field, kernel = _field(z, self.electrodes.place), _kernel(z)
+        pull, bend = self.sources.pull(z)
+        field, kernel = _field(z, self.sources.nodes), _kernel(z)
         inverse = self._inverse(self._matrix(curves, kernel))
         charge = inverse(self._flux * -(curves.first.flatten(1)[..., None] * pull).imag)
-        data = self.electrodes.everywhere(self._scale * (charge.mT @ field.log))
+        data = self.sources.everywhere(self._scale * (charge.mT @ field.log))
         return _Solved(curves, pull, bend, field, kernel, inverse, charge, project(data))
 
     @property
@@ -163,12 +169,12 @@ class LinearisedSolver:
         right = _on_own_rows(right, self._flux * _d_source(solved, moving))
         d_charge = torch.unflatten(-solved.inverse(right.flatten(2)), -1, right.shape[2:])
         response = self._scale * _response(moving, solved.field, solved.charge, d_charge)
-        return Linearised(solved.data, project(self.electrodes.everywhere(response)))
+        return Linearised(solved.data, project(self.sources.everywhere(response)))
 
     def _matrix(self, curves: _Curves, kernel: _Kernel) -> Float64[Tensor, "batch unknowns unknowns"]:
         """λ I + K + M, K_ij = -(1/n) Im [Z'_i (R_ij - conj Z_j S_ij)], with Z''/(2Z') for R Z' on the diagonal.
 
-        M is half the mean over the n nodes of an outline, as in `boundary_integral`, wherever they are.
+        M is half the mean over the n nodes of an outline, as in `solver`, wherever they are.
         """
         x, y = curves.point.flatten(1).real[:, None, :], curves.point.flatten(1).imag[:, None, :]
         slope = curves.first.flatten(1)[..., None]
@@ -212,7 +218,7 @@ def _curves(domain: Domain, rows: Rows, count: int) -> _Curves:
 
 
 def _spokes(rows: Rows, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of the curve: z - c and z' with their derivatives in a and in b; z'' = -(z - c)."""
+    """Points and slopes of the curve: z - c and z' with their derivatives in a and in b; z'' = -(z - c)."""
     t = torch.arange(count, dtype=torch.float64, device=rows.device) * (2 * torch.pi / count)
     a, b, angle = rows[..., None, 2:].unbind(-1)
     turn = torch.polar(torch.ones_like(angle), angle)
@@ -235,7 +241,7 @@ def _moving(domain: Domain, rows: Rows, curves: _Curves) -> _Moving:
 def _carried(
     domain: Domain, z: Tensor, first: Tensor, second: Tensor, change: tuple[Tensor, Tensor, Tensor]
 ) -> _Moving:
-    """Of Z' = ζ' z' and Z''/(2Z') = (ζ''/ζ' z' + z''/z')/2; ζ''' by a central difference, to nine digits."""
+    """Differentiate Z' = ζ' z' and Z''/(2Z') = (ζ''/ζ' z' + z''/z')/2; ζ''' is a central difference, of nine digits."""
     image = domain.conformal_map(torch.view_as_real(torch.stack([z, z + _SHIFT, z - _SHIFT])))
     d1, d2 = image.first[0], image.second[0]
     d3 = (image.second[1] - image.second[2]) / (2 * _SHIFT)
@@ -247,9 +253,9 @@ def _carried(
     return _Moving(d1[..., None] * d_z, (d2 * first)[..., None] * d_z + d1[..., None] * d_first, d_bend)
 
 
-def _field(z: Complex128[Tensor, "batch unknowns"], electrodes: Complex128[Tensor, "boundary"]) -> _Field:
-    """In place: these are the largest arrays of all."""
-    x, y = z.real[..., None] - electrodes.real, electrodes.imag - z.imag[..., None]
+def _field(z: Complex128[Tensor, "batch unknowns"], sources: Complex128[Tensor, "boundary"]) -> _Field:
+    """Computed in place: these are the largest arrays of all."""
+    x, y = z.real[..., None] - sources.real, sources.imag - z.imag[..., None]
     gap = (x * x).addcmul_(y, y)
     inverse = gap.reciprocal()
     return _Field(x.mul_(inverse), y.mul_(inverse), gap.log_())

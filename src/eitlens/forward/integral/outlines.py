@@ -1,4 +1,4 @@
-"""The outlines of smooth inclusions as curves in the unit disk, and how many nodes they need."""
+"""Outlines of smooth inclusions as curves in the unit disk, and the number of nodes they need."""
 
 import math
 from collections.abc import Iterator
@@ -13,12 +13,15 @@ from eitlens.errors import InputError
 from eitlens.memory import chunk_size
 from eitlens.phantom import Curve, Ellipse, PhantomBatch
 
+# Nodes an outline from which distances are seen: the fine ones where 64 cannot tell near from touching.
 _COARSE, _FINE = 64, 256
-_STEP = 16
+_STEP = 16  # node counts are multiples of this: phantoms of equal counts are solved in one batch
+# The boundary's sources disturb as if they were at this part of their distance: measured for the roughest currents.
+_WALL = 0.85
 
 
 class Outlines(NamedTuple):
-    """All outlines of each phantom, end to end, as image curves Z(t) = ζ(z(t)) in the unit disk."""
+    """Outlines of each phantom, end to end, as image curves Z(t) = ζ(z(t)) in the unit disk."""
 
     point: Complex128[Tensor, "batch unknowns"]
     first: Complex128[Tensor, "batch unknowns"]
@@ -28,11 +31,11 @@ class Outlines(NamedTuple):
     """2 (σ_in - σ_out) / (σ_in + σ_out), between -2 and 2; 0 in an absent slot."""
     outside: Float64[Tensor, "batch"]
     nodes: int
-    """How many an outline."""
+    """Nodes of each outline."""
 
 
 def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
-    """`count` nodes on each outline, mapped to the disk: Z' = ζ' z', Z'' = ζ'' z'² + ζ' z''."""
+    """Map `count` nodes of each outline to the disk: Z' = ζ' z', Z'' = ζ'' z'² + ζ' z''."""
     curve, present, inside = smooth_curves(batch, count)
     center = torch.where(present[..., None, None], curve.point, 0.0)
     image = domain.conformal_map(center)
@@ -52,7 +55,7 @@ def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
 
 @torch.no_grad()
 def needed_nodes(domain: Domain, batch: PhantomBatch, tolerance: float) -> Int64[Tensor, "batch"]:
-    """Nodes an outline for a relative error of about `tolerance`, as a multiple of 16.
+    """Count the nodes an outline for a relative error of about `tolerance`, as a multiple of 16.
 
     The trapezoid rule on a curve errs by exp(-count · reach) with reach = distance / |z'| for a singularity
     at that distance: another outline, the sources on the boundary (measured: 0.85 of the distance, for the
@@ -79,7 +82,7 @@ def own_reach(
     domain: Domain, curve: Curve, speed: Float64[Tensor, "batch slots nodes"]
 ) -> Float64[Tensor, "batch slots"]:
     """The smallest distance / |z'| from each outline to the boundary and to its own focus."""
-    wall = (0.85 * domain.clearance(curve.point) / speed).amin(-1)
+    wall = (_WALL * domain.clearance(curve.point) / speed).amin(-1)
     return torch.minimum(wall, 2 * speed.amin(-1) / speed.amax(-1))
 
 
@@ -145,7 +148,7 @@ def _check_apart(batch: PhantomBatch) -> None:
 
 
 def _overlaps(batch: PhantomBatch) -> Bool[Tensor, "batch slots slots"]:
-    """Whether some node of outline i lies in shape j."""
+    """Tell whether some node of outline i lies in shape j."""
     curve, present, _ = smooth_curves(batch, _FINE)
     (group,) = batch.groups
     slots = present.shape[1]

@@ -1,5 +1,5 @@
-"""Fine-tuning of an image through the forward solver: see `tune`."""
+"""Refinement of an image through the forward solver: see `levenberg_marquardt`."""
 
-from eitlens.imaging.refine.descent import Problem, refine
+from eitlens.imaging.refine.levenberg_marquardt import Problem, refine
 
 __all__ = ["Problem", "refine"]

@@ -1,4 +1,4 @@
-"""A union of ellipses that looks like an image: where the fine-tuning starts.
+"""A union of ellipses that looks like an image: the start of the refinement.
 
 Rows of parameters are those of `eitlens.phantom.Ellipse` with logarithms of the semi-axes, (cx, cy, log a, log b,
 angle), which keeps them positive.
@@ -17,18 +17,25 @@ from eitlens.phantom import Ellipse
 from eitlens.phantom.samplers import EllipseRows as Rows
 
 MOST = 8
+"""Ellipses at most: twice as many as the paper's phantoms have."""
+# Pieces of a smaller area (the box has 4) are specks and are left out; no semi-axis is taken to be shorter than a cell
+# of the coarse grid.
 _SMALLEST, _THINNEST = 0.01, 0.03
+_FEWEST_NODES = 5  # as many as an ellipse has parameters
+# A piece gets another ellipse until the overlap is good, if that gains enough, and three at most.
 _GOOD, _GAIN, _PIECES = 0.95, 0.01, 3
+# Adam: the width of the blurred edge (less than a cell of the coarse grid), and steps that together may move an
+# ellipse by more than half a side.
 _WIDTH, _STEPS, _RATE = 0.02, 120, 0.01
 
 
 def natural(rows: Rows) -> Rows:
-    """With the semi-axes themselves, as `Ellipse` has them."""
+    """Replace the logarithms by the semi-axes themselves, as `Ellipse` has them."""
     return torch.cat([rows[..., :2], rows[..., 2:4].exp(), rows[..., 4:]], -1)
 
 
 def depth(rows: Rows, points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "*batch points"]:
-    """About the distance to the outline of the union, positive inside: (1 - √q) √(ab), q the quadratic form."""
+    """Approximate the distance to the outline of the union, positive inside: (1 - √q) √(ab), q the quadratic form."""
     shapes = natural(rows)
     q = Ellipse.level_set(shapes, points) + 1
     size = (0.5 * (rows[..., 2] + rows[..., 3])).exp()[..., None]
@@ -36,7 +43,7 @@ def depth(rows: Rows, points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "*
 
 
 def find(image: Image, domain: Domain) -> Rows | None:
-    """Ellipses whose union looks like {image > ½}, with a smooth edge; None where there is nothing inside."""
+    """Find ellipses whose union looks like {image > ½}, with a smooth edge; None where there is nothing inside."""
     points = domain.nodes().flatten(0, 1)
     parts, count = label(image.numpy() > 0.5)
     found = [_piece(points, torch.from_numpy(parts.ravel() == k + 1)) for k in range(count)]
@@ -48,7 +55,7 @@ def find(image: Image, domain: Domain) -> Rows | None:
 
 
 def _piece(points: Float64[Tensor, "points 2"], inside: Tensor) -> list[Float64[Tensor, "5"]]:
-    """One connected piece as one to three ellipses: as few as cover it well once they are adjusted to it."""
+    """Describe one connected piece by one to three ellipses: as few as cover it well once they are adjusted to it."""
     where = points[inside]
     if len(where) * 4 / len(points) < _SMALLEST:
         return []
@@ -68,7 +75,7 @@ def _clusters(where: Float64[Tensor, "inside 2"], pieces: int) -> Rows:
         return _moments(where)[None]
     _, labels = kmeans2(where.numpy(), pieces, minit="++", rng=np.random.default_rng(0))
     groups = [where[torch.from_numpy(labels == k)] for k in range(pieces)]
-    return torch.stack([_moments(group) for group in groups if len(group) > 4])
+    return torch.stack([_moments(group) for group in groups if len(group) >= _FEWEST_NODES])
 
 
 def _moments(where: Float64[Tensor, "inside 2"]) -> Float64[Tensor, "5"]:

@@ -1,1 +1,1 @@
-"""A network that guesses where ellipses are, so that chains start there."""
+"""The guide: a network that proposes ellipses to the chains, its training, and its proposals as jumps of a chain."""

@@ -25,9 +25,14 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from eitlens.errors import InputError
+from eitlens.feature.gaussian import GaussianPrior
 from eitlens.models import shards
 from eitlens.phantom.samplers import PER_ELLIPSE
 
+_LEAST = 1e-12  # of the largest variance: less is rounding, and must not be taken for a signal without noise
+_TINY = 1e-300  # no division by zero
+_LAST = 1 - 1e-7  # below 1 in float32
+_SPREAD = 0.02  # of the first embedding of places, as in GPT-2
 Numbers = Float[Tensor, "n numbers"]
 Reading = Float[Tensor, "n inputs"]
 
@@ -65,7 +70,7 @@ class GuideConfig:
 
     @property
     def numbers(self) -> int:
-        """How many numbers it draws."""
+        """Numbers that the guide draws."""
         return PER_ELLIPSE * self.ellipses
 
 
@@ -78,7 +83,7 @@ class Renewed(NamedTuple):
 
 
 class Guide(nn.Module):
-    """q(u | y), drawn from and evaluated; see the module."""
+    """The density q(u | y), to draw from and to evaluate; see the module."""
 
     octaves: Tensor
 
@@ -95,8 +100,8 @@ class Guide(nn.Module):
             nn.Linear(config.hidden, config.tokens * config.width),
         )
         self.number = nn.Linear(2 * config.waves + 1, config.width)
-        self.place = nn.Parameter(0.02 * torch.randn(config.tokens + config.numbers, config.width))
-        self.blocks = nn.ModuleList([_Block(config) for _ in range(config.layers)])
+        self.place = nn.Parameter(_SPREAD * torch.randn(config.tokens + config.numbers, config.width))
+        self.blocks = nn.ModuleList([_CausalBlock(config) for _ in range(config.layers)])
         self.norm = nn.LayerNorm(config.width)
         self.heads = nn.Parameter(torch.zeros(PER_ELLIPSE, config.width, config.bins))
         octaves = 2 * math.pi * 2.0 ** torch.arange(config.waves)
@@ -108,11 +113,11 @@ class Guide(nn.Module):
         return self.config.flattest
 
     def knows(self, tau: float) -> bool:
-        """Whether it was trained for data of noise τ."""
+        """Tell whether it was trained for data of noise τ."""
         return self.config.quietest <= tau <= self.config.loudest
 
     def read(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor | None = None) -> Reading:
-        """What the network sees of f - f0 (n, currents, boundary): of all of them, or of the first `count`."""
+        """Read f - f0 (n, currents, boundary) of all currents, or of the first `count`, as inputs of the network."""
         given, config = measured.shape[1], self.config
         if given > config.currents or measured.shape[2] != config.boundary:
             raise InputError(
@@ -122,6 +127,7 @@ class Guide(nn.Module):
         whole = fn.pad(measured.float(), (0, 0, 0, self.config.currents - given))
         count = torch.full_like(tau, given) if count is None else count
         seen = self.components(whole, tau.float(), level.float(), count)
+        # Logarithms of noise lie between -9 and -1: a third of them is of the size of the other inputs.
         return torch.cat([seen, torch.stack([tau.log(), level.log()], -1).to(seen) / 3], -1)
 
     def log_density(self, reading: Reading, numbers: Numbers) -> Numbers:
@@ -167,7 +173,7 @@ class Guide(nn.Module):
         return Renewed(drawn, density, before[back])
 
     def _hidden(self, reading: Reading, numbers: Numbers, memory: "list[_Memory] | None" = None) -> Tensor:
-        """What each factor is made from, given the numbers before it."""
+        """Compute the latent of each factor, given the numbers before it."""
         seen = self._shown(numbers[:, :-1])
         x = torch.cat([self._tokens(reading), seen.to(reading)], 1) + self.place[:-1]
         for k, block in enumerate(self.blocks):
@@ -181,7 +187,7 @@ class Guide(nn.Module):
         return self._picked(torch.log_softmax(logits.float(), -1), self._bin(numbers))
 
     def _next(self, number: Float[Tensor, "n"], t: int, memory: "list[_Memory]") -> Float[Tensor, "n width"]:
-        """What the factor after number t is made from, for the first n rows."""
+        """Compute the latent of the factor after number t, for the first n rows."""
         at = self.config.tokens + t
         x = (self._shown(number) + self.place[at])[:, None]
         for block, past in zip(self.blocks, memory, strict=True):
@@ -208,7 +214,7 @@ class Guide(nn.Module):
         which = torch.multinomial(factor.exp(), 1, generator=generator)[:, 0]
         within = torch.rand(len(which), generator=generator, device=which.device)
         # A float32 sum may round up to the next bin's edge.
-        return ((which + within) / self.config.bins).clamp(max=1 - 1e-7)
+        return ((which + within) / self.config.bins).clamp(max=_LAST)
 
 
 class _Components(nn.Module):
@@ -228,13 +234,14 @@ class _Components(nn.Module):
 
     @torch.no_grad()
     def fit(self, data: Float[Tensor, "n currents boundary"]) -> None:
-        """From data of phantoms without noise."""
+        """Fit the components to data of phantoms without noise."""
         for k, own in enumerate(data.double().unbind(1)):
-            mean = own.mean(0)
-            values, vectors = torch.linalg.eigh((own - mean).T @ (own - mean) / len(own))
-            self.mean[k] = mean
-            self.basis[k] = vectors.flip(1)[:, : self.modes]
-            self.variance[k] = values.flip(0)[: self.modes].clamp(min=1e-12 * values[-1])
+            prior = GaussianPrior.fit(own[None, :, None], own.new_ones(1, 1), self.modes)
+            modes = prior.modes[:, 0]
+            variance = modes.square().sum(-1)
+            self.mean[k] = prior.mean[0]
+            self.basis[k] = fn.normalize(modes, eps=_TINY).T
+            self.variance[k] = variance.clamp(min=_LEAST * variance[0])
 
     def forward(self, measured: Tensor, tau: Tensor, level: Tensor, count: Tensor) -> Tensor:
         """(n, 2 currents modes), by the paper's noise and white noise of size `level` rms."""
@@ -247,7 +254,7 @@ class _Components(nn.Module):
         return torch.where(present[:, :, None, None], both, 0.0).flatten(1)
 
 
-class _Block(nn.Module):
+class _CausalBlock(nn.Module):
     """Attention to what came before, and a perceptron."""
 
     def __init__(self, config: GuideConfig) -> None:
@@ -277,7 +284,7 @@ class _Memory:
         self.keys, self.values = torch.empty(0), torch.empty(0)
 
     def extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Those of the same rows up to this place."""
+        """Add keys and values at this place; all of the same rows up to it."""
         if self.at == 0:
             self.keys, self.values = k, v
             return k, v
@@ -286,7 +293,7 @@ class _Memory:
         return self.keys[:rows, :, :end], self.values[:rows, :, :end]
 
     def repeat(self, times: int) -> None:
-        """Each row so many times."""
+        """Repeat each row so many times."""
         self.keys, self.values = (part.repeat_interleave(times, 0) for part in (self.keys, self.values))
 
 

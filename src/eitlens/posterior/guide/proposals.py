@@ -27,41 +27,41 @@ _SURE = 0.04
 
 
 @runtime_checkable
-class Guide(Protocol):
-    """A density of ordered numbers given data, as `eitlens.posterior.guide.network`."""
+class ProposalDensity(Protocol):
+    """A density of ordered numbers given data, from which phantoms are proposed: `network.Guide`, or another."""
 
     @property
     def flattest(self) -> float:
         """The largest level s it knows."""
 
     def read(self, measured: Tensor, tau: Tensor, level: Tensor) -> Tensor:
-        """What it sees of data (n, currents, boundary) at noise τ and level s."""
+        """Read data (n, currents, boundary) at noise τ and level s."""
 
     def renew(
         self, reading: Tensor, numbers: Tensor, kept: Tensor, tries: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The first `kept` numbers as they are, the others drawn, [row, try]; the log of all factors; before also."""
+        """Keep the first `kept` numbers and draw the others, [row, try]; with the log of all factors, also before."""
 
 
 @dataclass(frozen=True)
 class Guidance:
     """A guide and how it is asked: `tries` proposals at once, from the level `top` downwards."""
 
-    guide: Guide
+    guide: ProposalDensity
     tries: int
     top: float
 
-    def read(self, likelihood: Likelihood, level: Level) -> "Guided":
-        """Each measurement at its level."""
+    def read(self, likelihood: Likelihood, level: Level) -> "GuidedProposer":
+        """Read each measurement at its level."""
         reading = self.guide.read(likelihood.measured, likelihood.tau, level)
-        return Guided(self.guide, self.tries, reading, level)
+        return GuidedProposer(self.guide, self.tries, reading, level)
 
 
 @dataclass(frozen=True)
-class Guided:
+class GuidedProposer:
     """A guide that has read the data of all chains at their levels."""
 
-    guide: Guide
+    guide: ProposalDensity
     tries: int
     reading: Tensor
     level: Level
@@ -69,7 +69,7 @@ class Guided:
     def propose(
         self, target: Target, z: Float64[Tensor, "m c parameters"], generator: torch.Generator
     ) -> Proposal:
-        """All ellipses anew, or the last few, as often; the same for all tries."""
+        """Propose all ellipses anew, or the last few, as often; the same for all tries."""
         now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
         kept = PER_ELLIPSE * self._kept(z, generator).flatten()
         reading = self.reading.repeat_interleave(z.shape[1], 0)
@@ -82,7 +82,7 @@ class Guided:
         return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
 
     def _kept(self, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
-        """How many ellipses stay."""
+        """Draw how many ellipses stay."""
         ellipses = z.shape[-1] // PER_ELLIPSE
         fewest = torch.where(self.level < _SURE, ellipses // 2, 0)[:, None]
         share = torch.rand(z.shape[:2], generator=generator, device=z.device)

@@ -19,17 +19,17 @@ from eitlens.posterior.model.likelihood import FLOOR, Likelihood
 from eitlens.posterior.model.ordered import ordered, to_numbers
 from eitlens.posterior.model.target import Target
 
-_HELD_OUT = 0.01
-_FITTED = 20_000
-_WARMUP, _TOLD = 300, 250
-_AT_ONCE = 8192
-Told = Callable[[int, float, float], None]
+_HELD_OUT = 0.01  # of the bank, never trained on: 25,000 phantoms of the standard recipe
+_FITTED = 20_000  # phantoms for the principal components: 25 for each of 800 nodes
+_WARMUP, _TOLD = 300, 250  # steps: 2 % of the training for the learning rate to rise, and between two reports
+_AT_ONCE = 8192  # phantoms of a batch without gradients: twice a batch of training
+TrainingReport = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a guide is trained.
+    """Recipe of the training of a guide.
 
     Attributes:
         phantoms: how many are simulated, and `tolerance` how exactly.
@@ -66,7 +66,7 @@ class Bank:
         told: Callable[[int], None],
         at_once: int = 50_000,
     ) -> "Bank":
-        """Draws of the prior, where the currents are; `told` how many there are."""
+        """Simulate draws of the prior, where the currents are; `told` hears how many there are."""
         nothing = Likelihood(currents[None], currents.new_ones(1))
         target = Target.build(domain, currents, prior, nothing, recipe.tolerance)
         numbers, data = [], []
@@ -79,13 +79,13 @@ class Bank:
         return Bank(torch.cat(numbers), torch.cat(data))
 
     def take(self, index: Tensor | slice) -> "Bank":
-        """Some of them."""
+        """Take some of the phantoms."""
         return Bank(self.numbers[index], self.data[index])
 
 
 @dataclass(frozen=True)
-class Noisy:
-    """Data as a guide reads them."""
+class NoisyData:
+    """Noisy data as a guide reads them."""
 
     measured: Float32[Tensor, "n currents boundary"]
     tau: Float32[Tensor, "n"]
@@ -93,8 +93,8 @@ class Noisy:
     count: Tensor
 
     @staticmethod
-    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "Noisy":
-        """The paper's noise and white noise on top, each at a level of its own, for some of the currents."""
+    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "NoisyData":
+        """Add the paper's noise and white noise on top, each at a level of its own, for some of the currents."""
 
         def uniform() -> Tensor:
             return torch.rand(len(data), generator=generator, device=data.device)
@@ -109,11 +109,11 @@ class Noisy:
         noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
         shares = torch.tensor(recipe.shares, device=data.device)
         count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
-        return Noisy(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
+        return NoisyData(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
 
 
-def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: Told) -> Guide:
-    """A guide, where the bank is."""
+def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingReport) -> Guide:
+    """Train a guide, on the device of the bank."""
     device = bank.data.device
     torch.manual_seed(recipe.seed)
     guide = Guide(config).to(device)
@@ -141,7 +141,7 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: Told) -> 
 
 def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """The mean of -log q(u | y), in nats a phantom; the prior alone has 0, or log k! less for the order."""
-    noisy = Noisy.of(bank.data, guide.config, recipe, generator)
+    noisy = NoisyData.of(bank.data, guide.config, recipe, generator)
     reading = guide.read(noisy.measured, noisy.tau, noisy.level, noisy.count)
     with torch.autocast(reading.device.type, torch.bfloat16, enabled=reading.is_cuda):
         density = guide.log_density(reading, bank.numbers)

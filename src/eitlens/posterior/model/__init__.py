@@ -1,1 +1,1 @@
-"""What the posterior is of: ellipses, their prior, the likelihood of the data."""
+"""The Bayesian model: coordinates of the ellipses, their prior, the likelihood of the data, the posterior."""

@@ -24,6 +24,7 @@ Z = Float64[Tensor, "*batch parameters"]
 _PRECISION = (1 / 3, 1 / 3, 1 / 3, 1 / 3, 9 * 12 / torch.pi**2)
 # logit u beyond this is the wall of the prior to rounding: 1 - u < 1e-13.
 _FAR = 30.0
+# Where draws begin in the prior's sequence: far beyond the phantoms of any data set (see `Coordinates.draw`).
 _ELSEWHERE = 2**40
 EDGE = 1e-12
 """How near to 0 and to 1 a number u may come."""
@@ -79,7 +80,7 @@ class Coordinates:
         return torch.cat([torch.logit(u, EDGE), angle[..., None]], -1).flatten(-2)
 
     def allowed(self, z: Z) -> Bool[Tensor, "*batch"]:
-        """Whether the ellipses stay apart, and no coordinate has run away."""
+        """Tell whether the ellipses stay apart, and no coordinate has run away."""
         return self.prior.apart(self.rows(z)) & (_logits(z).abs() < _FAR).flatten(-2).all(-1)
 
     def log_density(self, z: Z) -> Float64[Tensor, "*batch"]:
@@ -129,5 +130,5 @@ def _length(limits: tuple[float, float]) -> float:
 
 
 def _place(limits: tuple[float, float], value: Tensor) -> Tensor:
-    """Where a value lies between its limits, 0 to 1; in the middle where the prior knows it exactly."""
+    """Compute where a value lies between its limits, 0 to 1; in the middle where the prior knows it exactly."""
     return (value - limits[0]) / _length(limits) if _length(limits) > 0 else torch.full_like(value, 0.5)

@@ -32,7 +32,7 @@ Level = Float64[Tensor, "measurements"]
 Predicted = Float64[Tensor, "measurements particles currents boundary"]
 
 
-class Local(NamedTuple):
+class LikelihoodSlope(NamedTuple):
     """The log likelihood and its slope in d."""
 
     value: Float64[Tensor, "measurements particles"]
@@ -53,11 +53,11 @@ class Likelihood:
         return self.floor * self.tau
 
     def taken(self, index: Int64[Tensor, "others"]) -> "Likelihood":
-        """Of some of the measurements, any number of times each."""
+        """Take some of the measurements, any number of times each."""
         return Likelihood(self.measured[index], self.tau[index], self.floor)
 
     def repeated(self, times: int) -> "Likelihood":
-        """Each measurement so many times in a row."""
+        """Repeat each measurement so many times in a row."""
         return self.taken(torch.arange(len(self.tau), device=self.tau.device).repeat_interleave(times))
 
     def value(self, predicted: Predicted, level: Level) -> Float64[Tensor, "measurements particles"]:
@@ -66,7 +66,7 @@ class Likelihood:
         w = 1 / v
         return _log_density(v, w, w * self._residual(predicted, w).square())
 
-    def local(self, predicted: Predicted, level: Level) -> Local:
+    def local(self, predicted: Predicted, level: Level) -> LikelihoodSlope:
         """The value with its derivative in d."""
         v = self._variance(predicted, level)
         w = 1 / v
@@ -75,7 +75,7 @@ class Likelihood:
         d_variance = 2 * self._per_measurement(self.tau).square() * predicted
         share = w / w.sum(-1, keepdim=True)
         slope = w * residual + 0.5 * w * (scaled - 1 + share) * d_variance
-        return Local(_log_density(v, w, scaled), slope)
+        return LikelihoodSlope(_log_density(v, w, scaled), slope)
 
     def weight(self, level: Level) -> Float64[Tensor, "measurements currents boundary"]:
         """1/v with the measurement in place of d: how well each node is known, the same for all particles."""

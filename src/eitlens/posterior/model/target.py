@@ -16,7 +16,7 @@ from eitlens.errors import InputError
 from eitlens.forward.base import Currents
 from eitlens.forward.integral.accuracy import node_counts
 from eitlens.forward.integral.linearised import LinearisedSolver
-from eitlens.forward.integral.sources import Electrodes
+from eitlens.forward.integral.sources import BoundarySources
 from eitlens.phantom import EllipseSampler
 from eitlens.phantom.samplers import EllipseRows as Rows
 from eitlens.posterior.model.coordinates import Coordinates
@@ -24,8 +24,8 @@ from eitlens.posterior.model.likelihood import Level, Likelihood
 
 # On a GPU a group of fewer phantoms costs more than the nodes that it saves.
 _LEAST_TOGETHER = 512
-# Of the sketch: nodes an outline, and the relative accuracy along the boundary. With 24 nodes slides are accepted a
-# little more often but take half as long again (measured at L = 1, τ = 0.05).
+# Of the sketch: nodes an outline, and the relative accuracy along the boundary. With 24 nodes manifold steps are
+# accepted a little more often but take half as long again (measured at L = 1, τ = 0.05).
 _SKETCH_NODES, _SKETCH_TOLERANCE = 16, 5e-2
 # Draws of the prior on which the accuracy is tried. The data of rough currents are small against the charges that make
 # them: their outlines get nodes for up to so many digits more than are asked for.
@@ -33,7 +33,7 @@ _TRIED, _DIGITS = 64, 6
 
 
 class Particles(NamedTuple):
-    """Where the particles of each measurement are, the boundary data they would send, and the sketch of them."""
+    """Particles of each measurement: their places, the boundary data they would send, and the sketch of these data."""
 
     z: Float64[Tensor, "measurements particles parameters"]
     data: Float64[Tensor, "measurements particles currents boundary"]
@@ -47,7 +47,7 @@ class Particles(NamedTuple):
         return Particles(*(torch.where(_like(moved, a), b, a) for a, b in pairs))
 
 
-class Local(NamedTuple):
+class LocalModel(NamedTuple):
     """log π at the particles up to a constant, and its quadratic model in axes of their own.
 
     In x = P^½ z, P the prior's precision, the information Jᵀ W J of the data is A diag(μ) Aᵀ and the slope A times
@@ -61,9 +61,9 @@ class Local(NamedTuple):
     information: Float64[Tensor, "measurements particles parameters"]
     axes: Float64[Tensor, "measurements particles parameters parameters"]
 
-    def where(self, moved: Tensor, others: "Local") -> "Local":
+    def where(self, moved: Tensor, others: "LocalModel") -> "LocalModel":
         """The others where `moved`, these elsewhere."""
-        return Local(*(torch.where(_like(moved, a), b, a) for a, b in zip(self, others, strict=True)))
+        return LocalModel(*(torch.where(_like(moved, a), b, a) for a, b in zip(self, others, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Target:
     """π(z) ∝ p(y | f(z)) p(z): the forward map at the accuracy that the noise asks for."""
 
     domain: Domain
-    electrodes: Electrodes
-    coarse: Electrodes
+    sources: BoundarySources
+    coarse: BoundarySources
     coordinates: Coordinates
     likelihood: Likelihood
     tolerance: float
@@ -83,16 +83,16 @@ class Target:
     def build(
         domain: Domain, currents: Currents, prior: EllipseSampler, likelihood: Likelihood, tolerance: float
     ) -> "Target":
-        """For data that are to be right to `tolerance`, an error at a node over the rms of the current's data.
+        """Build the target for data right to `tolerance`: an error at a node over the rms of the current's data.
 
         The rules for nodes and series hold for smooth currents, like the paper's. Whatever the currents, some draws of
         the prior are tried, and what is too coarse for them is made finer.
         """
         margin = _margin(domain, prior)
-        electrodes, coarse = (
-            Electrodes.build(domain, currents, margin, t) for t in (tolerance, _SKETCH_TOLERANCE)
+        sources, coarse = (
+            BoundarySources.build(domain, currents, margin, t) for t in (tolerance, _SKETCH_TOLERANCE)
         )
-        return _refined(Target(domain, electrodes, coarse, Coordinates(prior), likelihood, tolerance))
+        return _refined(Target(domain, sources, coarse, Coordinates(prior), likelihood, tolerance))
 
     def data(
         self, z: Float64[Tensor, "particles parameters"]
@@ -109,7 +109,7 @@ class Target:
         parts, places = [], []
         for count in torch.unique(counts).tolist():
             place = torch.nonzero(counts == count).flatten()
-            parts.append(self._solver(self.electrodes, count).data(rows[place]))
+            parts.append(self._solver(self.sources, count).data(rows[place]))
             places.append(place)
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
 
@@ -131,7 +131,7 @@ class Target:
         jacobian = torch.einsum("blekn,bekj->bejln", by_row, inner).flatten(1, 2)
         return Particles(z, data, *(torch.unflatten(part, 0, z.shape[:2]) for part in (sketch, jacobian)))
 
-    def local(self, particles: Particles, level: Level) -> Local:
+    def local(self, particles: Particles, level: Level) -> LocalModel:
         """The log of π and its quadratic model at the level s of extra white noise."""
         near = self.likelihood.local(particles.data, level)
         jacobian = particles.jacobian.flatten(3)
@@ -142,11 +142,11 @@ class Target:
         information, axes = torch.linalg.eigh(scale[:, None] * metric * scale)
         own = ((scale * slope)[..., None, :] @ axes)[..., 0, :]
         density = near.value + self.coordinates.log_density(particles.z)
-        return Local(near.value, density, own, information.clamp(min=0), axes)
+        return LocalModel(near.value, density, own, information.clamp(min=0), axes)
 
-    def _solver(self, electrodes: Electrodes, nodes: int) -> LinearisedSolver:
+    def _solver(self, sources: BoundarySources, nodes: int) -> LinearisedSolver:
         prior = self.coordinates.prior
-        return LinearisedSolver(self.domain, electrodes, prior.inside, prior.outside, nodes)
+        return LinearisedSolver(self.domain, sources, prior.inside, prior.outside, nodes)
 
 
 class _Trial(NamedTuple):
@@ -162,18 +162,18 @@ class _Trial(NamedTuple):
 
     @staticmethod
     def of(target: Target) -> "_Trial":
-        z = target.coordinates.draw(_TRIED, 0, target.electrodes.strength.device)
-        rows, finest = target.coordinates.rows(z), target.electrodes.every(1).summed()
+        z = target.coordinates.draw(_TRIED, 0, target.sources.strength.device)
+        rows, finest = target.coordinates.rows(z), target.sources.every(1).summed()
         counts = node_counts(target.domain, rows, 10.0**-_DIGITS * target.tolerance)
-        exact = replace(target, electrodes=finest).solved(rows, counts)
+        exact = replace(target, sources=finest).solved(rows, counts)
         return _Trial(rows, exact, target.tolerance * exact.square().mean(-1).sqrt())
 
-    def interpolates(self, electrodes: Electrodes) -> bool:
-        """Whether the data at these nodes tell those at all."""
-        return self._right(electrodes.everywhere(self.exact[..., :: electrodes.stride]))
+    def interpolates(self, sources: BoundarySources) -> bool:
+        """Tell whether the data at these nodes give those at all nodes."""
+        return self._right(sources.everywhere(self.exact[..., :: sources.stride]))
 
     def passes(self, target: Target) -> bool:
-        """Whether the target's data are right."""
+        """Tell whether the target's data are right."""
         # Not by `data`: many particles on a GPU have fewer nodes an outline than a few that are merged.
         return self._right(target.solved(self.rows, node_counts(target.domain, self.rows, target.tolerance)))
 
@@ -184,20 +184,20 @@ class _Trial(NamedTuple):
 def _refined(target: Target) -> Target:
     """The target, or the first finer one that is right to its tolerance on draws of the prior."""
     trial = _Trial.of(target)
-    few = next(e for e in target.electrodes.finer() if trial.interpolates(e))
+    few = next(e for e in target.sources.finer() if trial.interpolates(e))
     candidates = _finer(target, few)
     return next((one for one in candidates if trial.passes(one)), candidates[-1])
 
 
-def _finer(target: Target, electrodes: Electrodes) -> list[Target]:
-    """With these electrodes and more and more nodes an outline, each time also without the series."""
-    ways = [electrodes] if electrodes.series is None else [electrodes, electrodes.summed()]
+def _finer(target: Target, sources: BoundarySources) -> list[Target]:
+    """List targets with these sources and more and more nodes an outline, each time also without the series."""
+    ways = [sources] if sources.series is None else [sources, sources.summed()]
     parts = (10.0**-k for k in range(_DIGITS + 1))
-    return [replace(target, electrodes=e, tolerance=p * target.tolerance) for p in parts for e in ways]
+    return [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:
-    """How far ellipses of the prior stay from the boundary: in a convex body, as far as the corners of their box."""
+    """Tell how far the ellipses stay from the boundary: if it is convex, as far as the corners of their box."""
     corners = prior.extent * torch.tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]], dtype=torch.float64)
     margin = float(domain.clearance(corners).amin())
     if margin <= 0:

@@ -1,1 +1,1 @@
-"""How a Markov chain of bodies moves."""
+"""Moves of a Markov chain of phantoms: steps along the surface of the data (manifold), and jumps."""

@@ -20,7 +20,7 @@ from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform, put
 
 
 class Proposal(NamedTuple):
-    """Where to jump, whether one may, and what the likelihood ratio lacks of the log of r; one try or several."""
+    """Places to jump to, which of them are possible, and the log of r without the likelihoods; one try or several."""
 
     z: Float64[Tensor, "m c tries parameters"]
     possible: Bool[Tensor, "m c tries"]
@@ -33,7 +33,7 @@ Proposer = Callable[[Target, Tensor, torch.Generator], Proposal]
 def jump(
     target: Target, chains: Chains, level: Level, generator: torch.Generator, proposers: list[Proposer]
 ) -> Chains:
-    """A jump of every proposer in turn, for which the likelihood alone is needed."""
+    """Make a jump of every proposer in turn, for which the likelihood alone is needed."""
     z, data, likelihood = chains.particles.z, chains.particles.data, chains.local.likelihood
     ever = torch.zeros_like(likelihood, dtype=torch.bool)
     for propose in proposers:
@@ -78,14 +78,14 @@ class _Found(NamedTuple):
 def select(
     ratio: Float64[Tensor, "m c tries"], generator: torch.Generator
 ) -> tuple[Int64[Tensor, "m c"], Float64[Tensor, "m c"]]:
-    """One try each by its ratio, and the log of the chance to accept it."""
+    """Choose one try each by its ratio; also the log of the chance to accept it."""
     chosen = (ratio + gumbel(ratio, generator)).argmax(-1)
     rest = ratio.scatter(-1, chosen[..., None], 0.0).logsumexp(-1)
     return chosen, ratio.logsumexp(-1) - rest
 
 
 def pick(values: Shaped[Tensor, "m c tries *value"], chosen: Int64[Tensor, "m c"]) -> Tensor:
-    """Of each the try that was chosen."""
+    """Take of each chain the try that was chosen."""
     index = chosen.reshape(*chosen.shape, *[1] * (values.ndim - 2)).expand(
         *chosen.shape, 1, *values.shape[3:]
     )

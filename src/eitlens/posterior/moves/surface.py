@@ -19,11 +19,14 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.posterior.model.likelihood import Level
-from eitlens.posterior.model.target import Local, Particles, Target, weighted
+from eitlens.posterior.model.target import LocalModel, Particles, Target, weighted
 
-# In standard deviations of a step; who has not come that close in so many iterations is given up.
 TOLERANCE = 1e-3
+"""Of a place on the surface, in standard deviations of a step."""
+# Particles that have not come that close in so many iterations are given up: those that do take 3 to 6.
 _MOST = 7
+# From the third iteration on a value may be at most twice the last: else the iteration does not converge.
+_GROWTH = 2
 
 
 class Frame(NamedTuple):
@@ -37,8 +40,8 @@ class Frame(NamedTuple):
     """P/ε²."""
 
     @staticmethod
-    def build(target: Target, local: Local, reach: Float64[Tensor, "m c 1"]) -> "Frame":
-        """With steps of size ε = `reach` where the data say nothing."""
+    def build(target: Target, local: LocalModel, reach: Float64[Tensor, "m c 1"]) -> "Frame":
+        """Build the frame for steps of size ε = `reach` where the data say nothing."""
         precision = target.coordinates.precision(reach.device)
         width = (reach.square().reciprocal() + local.information).rsqrt()
         return Frame(local.axes, width, precision.rsqrt().expand_as(width), precision / reach.square())
@@ -60,8 +63,8 @@ class Frame(NamedTuple):
         return -self.width.log().sum(-1)
 
 
-class _Problem(NamedTuple):
-    """The equations of some particles in a row."""
+class _Projection(NamedTuple):
+    """Equations of a projection onto the surface, for some particles in a row."""
 
     start: Float64[Tensor, "n parameters"]
     """z + v."""
@@ -71,12 +74,12 @@ class _Problem(NamedTuple):
     weight: Float64[Tensor, "n currents boundary"]
     frame: Frame
 
-    def take(self, index: Tensor) -> "_Problem":
+    def take(self, index: Tensor) -> "_Projection":
         start, aim, jacobian, weight = (part[index] for part in self[:4])
-        return _Problem(start, aim, jacobian, weight, Frame(*(part[index] for part in self.frame)))
+        return _Projection(start, aim, jacobian, weight, Frame(*(part[index] for part in self.frame)))
 
 
-class _State(NamedTuple):
+class _BroydenState(NamedTuple):
     """Broyden's method: where it is, the value there, the step that led there, the inverse of the derivative."""
 
     x: Float64[Tensor, "n parameters"]
@@ -84,8 +87,8 @@ class _State(NamedTuple):
     step: Float64[Tensor, "n parameters"]
     inverse: Float64[Tensor, "n parameters parameters"]
 
-    def take(self, index: Tensor) -> "_State":
-        return _State(*(part[index] for part in self))
+    def take(self, index: Tensor) -> "_BroydenState":
+        return _BroydenState(*(part[index] for part in self))
 
 
 def project(
@@ -96,12 +99,12 @@ def project(
     level: Level,
     chosen: Bool[Tensor, "m c"],
 ) -> tuple[Float64[Tensor, "m c parameters"], Bool[Tensor, "m c"]]:
-    """Where the chosen particles land with the velocities Rᵀ v = `components`, and who does."""
+    """Project the chosen particles, moved by the velocities Rᵀ v = `components`; also tell which of them land."""
     landed, arrived = particles.z.clone().flatten(0, 1), torch.zeros_like(chosen).flatten()
     index = torch.nonzero(chosen.flatten()).flatten()
     problem = _problem(target, particles, frame, components, level).take(index)
     zero = torch.zeros_like(problem.start)
-    state = _State(zero, zero, zero, torch.zeros_like(problem.frame.axes))
+    state = _BroydenState(zero, zero, zero, torch.zeros_like(problem.frame.axes))
     for turn in range(_MOST):
         place = problem.start + problem.frame.out(state.x)
         on = torch.nonzero(target.coordinates.allowed(place)).flatten()
@@ -128,36 +131,36 @@ def components_to(
 
 def _problem(
     target: Target, particles: Particles, frame: Frame, components: Tensor, level: Level
-) -> _Problem:
+) -> _Projection:
     velocity = frame.out(components)
     along = (velocity[..., None, :] @ particles.jacobian.flatten(3))[..., 0, :]
     aim = particles.sketch + along.reshape(particles.sketch.shape)
     weight = target.likelihood.weight(level)[:, None].expand_as(aim)
     parts = (part.flatten(0, 1) for part in (particles.z + velocity, aim, particles.jacobian, weight))
     start, aim, jacobian, weight = parts
-    return _Problem(start, aim, jacobian, weight, Frame(*(part.flatten(0, 1) for part in frame)))
+    return _Projection(start, aim, jacobian, weight, Frame(*(part.flatten(0, 1) for part in frame)))
 
 
-def _value(target: Target, problem: _Problem, place: Tensor) -> Float64[Tensor, "n parameters"]:
+def _value(target: Target, problem: _Projection, place: Tensor) -> Float64[Tensor, "n parameters"]:
     """The left side of the equations, in components."""
     pull = weighted(target.sketch(place) - problem.aim, problem.weight)
     force = (problem.jacobian.flatten(2) @ pull.flatten(1)[..., None])[..., 0]
     return problem.frame.pulled(force + problem.frame.stiffness * (place - problem.start))
 
 
-def _farthest(state: _State, turn: int) -> Tensor:
+def _farthest(state: _BroydenState, turn: int) -> Tensor:
     """The size of a value that can be believed to converge still: who goes astray is given up."""
-    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else 2 * state.value.norm(dim=-1)
+    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else _GROWTH * state.value.norm(dim=-1)
 
 
-def _next(state: _State, value: Tensor, turn: int) -> _State:
-    """One step of Broyden's (good) method."""
+def _next(state: _BroydenState, value: Tensor, turn: int) -> _BroydenState:
+    """Make one step of Broyden's (good) method."""
     if turn == 0:
         identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device).expand_as(state.inverse)
-        return _State(-value, value, -value, identity)
+        return _BroydenState(-value, value, -value, identity)
     ahead = (state.inverse @ (value - state.value)[..., None])[..., 0]
     row = (state.step[..., None, :] @ state.inverse)[..., 0, :]
     scale = (state.step * ahead).sum(-1, keepdim=True)
     inverse = state.inverse + ((state.step - ahead) / scale)[..., None] * row[..., None, :]
     step = -(inverse @ value[..., None])[..., 0]
-    return _State(state.x + step, value, step, inverse)
+    return _BroydenState(state.x + step, value, step, inverse)

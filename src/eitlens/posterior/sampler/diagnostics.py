@@ -1,7 +1,7 @@
-"""Whether independent ladders agree: R-hat and effective sample size that renumbering cannot fool.
+"""Agreement of independent ensembles: R-hat and effective sample size that renumbering cannot fool.
 
 The ellipses are exchangeable, so only functions of the whole inclusion are compared: its area, centre of mass
-and second moments, the sorted positions and sizes of the ellipses, and the log likelihood. Each island's chain
+and second moments, the sorted positions and sizes of the ellipses, and the log likelihood. Each ensemble's chain
 is cut in halves; the values are replaced by normal scores of their ranks, and of the ranks of their distances
 from the median. With B the variance of the means of n draws and W the mean variance within the halves,
 
@@ -9,8 +9,8 @@ from the median. With B the variance of the means of n draws and W the mean vari
 
 The effective sample size is the number of draws over 1 + 2 Σ autocorrelations, summed as far as pairs of them
 stay positive and falling, the disagreement of the chains included (both: Vehtari, Gelman, Simpson, Carpenter,
-Bürkner, Bayesian Analysis 16, 2021). It fails when islands sit in different modes, weigh them differently, or
-have not forgotten where they began. When an island has several ladders, all from one place, their draws count as one
+Bürkner, Bayesian Analysis 16, 2021). It fails when ensembles sit in different modes, weigh them differently, or
+have not forgotten where they began. When an ensemble has several ladders, all from one place, their draws count as one
 chain's: then R-hat is the nested one of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman
 (arXiv:2110.13017), which many short chains can bring down, but only if each forgets the common start.
 """
@@ -25,32 +25,33 @@ from eitlens.phantom import Ellipse
 
 AGREED = 1.05
 """R-hat below this in every function counts as converged."""
-_FEWEST = 8
-_CONSTANT = 1e-12
+_FEWEST = 8  # draws a chain: two halves of four have variances at least
+_CONSTANT = 1e-12  # a variance of normal scores below this is rounding
+_TINY = 1e-300  # no division by zero
 
-Values = Float64[Tensor, "measurements islands draws functions"]
+Values = Float64[Tensor, "measurements ensembles draws functions"]
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """One number a measurement; `rhat` and `ess` are the worst over all functions compared."""
+    """Diagnostics, one number a measurement; `rhat` and `ess` are the worst over all functions compared."""
 
     rhat: Float64[Tensor, "measurements"]
     ess: Float64[Tensor, "measurements"]
     acceptance: Float64[Tensor, "measurements"]
-    """Of the slides at the last level."""
+    """Of the manifold steps at the last level."""
     trips: Tensor
-    """[measurement, island]: how many places have come from the top to the last level after the warm-up."""
+    """[measurement, ensemble]: how many places have come from the top to the last level after the warm-up."""
     barrier: Float64[Tensor, "measurements"]
     """Sum of the shares of exchanges refused: there should be about twice as many levels."""
     arrived: Tensor
-    """Whether the warm-up was over and every island saw a place come from the top: if not, believe nothing."""
+    """Whether the warm-up was over and every ensemble saw a place come from the top: if not, believe nothing."""
     sweeps: int
     seconds: float
 
     @property
     def converged(self) -> Tensor:
-        """Whether the posterior itself was reached and the islands agree on it."""
+        """Tell whether the posterior itself was reached and the ensembles agree on it."""
         return self.arrived & (self.rhat < AGREED)
 
 
@@ -69,9 +70,9 @@ def functions(
 def agreement(
     values: Values, ladders: int = 1
 ) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
-    """The largest R-hat and the smallest effective sample size over the functions.
+    """Compute the largest R-hat and the smallest effective sample size over the functions.
 
-    The chains of an island are next to each other, `ladders` of them.
+    The chains of an ensemble are next to each other, `ladders` of them.
     """
     if values.shape[2] < _FEWEST:
         nothing = values.new_zeros(len(values))
@@ -95,6 +96,7 @@ def _normal_scores(values: Values) -> Values:
     zero = torch.zeros_like(place)
     total, size = (zero.scatter_add(1, group, part) for part in (rank, torch.ones_like(rank)))
     rank = zero.scatter(1, order, torch.gather(total / size.clamp(min=1), 1, group))
+    # Blom's plotting positions, as Vehtari and others use them.
     scores: Tensor = torch.special.ndtri((rank - 3 / 8) / (count + 1 / 4))
     return scores.reshape(values.shape)
 
@@ -111,7 +113,7 @@ def _effective(values: Values) -> Float64[Tensor, "measurements functions"]:
     spectrum = torch.fft.rfft(values - values.mean(2, keepdim=True), 2 * n, dim=2).abs().square()
     covariance = torch.fft.irfft(spectrum, 2 * n, dim=2)[:, :, :n].mean(1) / n
     within = covariance[:, 0] * n / (n - 1)
-    total = (covariance[:, 0] + values.mean(2).var(1)).clamp(min=1e-300)
+    total = (covariance[:, 0] + values.mean(2).var(1)).clamp(min=_TINY)
     correlation = 1 - (within[:, None] - covariance) / total[:, None]
     pairs = correlation[:, : n // 2 * 2].unflatten(1, (-1, 2)).sum(2)
     pairs = torch.where((pairs > 0).long().cumprod(1) > 0, pairs, 0.0).cummin(1).values

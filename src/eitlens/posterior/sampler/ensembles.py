@@ -1,7 +1,10 @@
-"""Islands: ladders that are warmed up and moved together, sweep by sweep, in this process or in others.
+"""Ensembles: ladders of chains that are warmed up and moved together, sweep by sweep, in this process or in others.
 
-On a GPU all islands are one batch. On a CPU the operations are small and many, and threads wait for one another.
-Islands never need to speak to each other, so they can go to processes of their own (`crew`), in step.
+An ensemble is a ladder of chains, from high noise to the posterior (`tempering`), or after the warm-up several ladders
+from the same places. A measurement has several ensembles, which never exchange anything and so check each other.
+
+On a GPU all ensembles are one batch. On a CPU the operations are small and many, and threads wait for one another.
+Ensembles never need to speak to each other, so they can go to processes of their own (`running_ensembles`), in step.
 """
 
 import multiprocessing
@@ -28,11 +31,11 @@ from eitlens.posterior.sampler.settings import Settings
 _LEARNING = 0.2
 _RESPACED = (5, 6, 7, 8)
 _SETTLED = 0.75
-_SEEDS_APART = 1_000_003
+_SEEDS_APART = 1_000_003  # a prime: the seeds of processes meet no seed that a user would choose next
 
 
-class Record(NamedTuple):
-    """What a sweep left at the last level; an island's ladders are next to each other."""
+class SweepRecord(NamedTuple):
+    """Results of a sweep at the last level; an ensemble's ladders are next to each other."""
 
     rows: Float64[Tensor, "measurements ladders ellipses 5"]
     likelihood: Float64[Tensor, "measurements ladders"]
@@ -40,28 +43,28 @@ class Record(NamedTuple):
     trips: Int64[Tensor, "measurements ladders"]
     """How many places have come from the top, up to now."""
     accepted: Float64[Tensor, "measurements 1"]
-    """The share of the slides."""
+    """The share of the manifold steps."""
     barrier: Float64[Tensor, "measurements 1"]
 
     @staticmethod
-    def joined(records: "list[Record]") -> "Record":
-        """Of several groups of islands, as of one."""
-        return Record(*(torch.cat(parts, 1) for parts in zip(*records, strict=True)))
+    def joined(records: "list[SweepRecord]") -> "SweepRecord":
+        """Join the records of several groups of ensembles, as of one."""
+        return SweepRecord(*(torch.cat(parts, 1) for parts in zip(*records, strict=True)))
 
 
 @runtime_checkable
-class Group(Protocol):
-    """Islands that can be asked for a sweep, and then for what it left."""
+class EnsembleGroup(Protocol):
+    """Ensembles that can be asked for a sweep, and then for what it left."""
 
     def begin(self) -> None:
         """Start a sweep."""
 
-    def end(self) -> Record:
+    def end(self) -> SweepRecord:
         """Wait for it."""
 
 
-class Islands:
-    """Some islands and how far they are."""
+class Ensembles:
+    """Ensembles of this process and how far they are."""
 
     def __init__(
         self, target: Target, settings: Settings, guidance: Guidance | None, count: int, part: int = 0
@@ -73,11 +76,11 @@ class Islands:
         self._ladder = tempering.start(self._everywhere, last, settings.levels, count, seed, guidance)
 
     def begin(self) -> None:
-        """Nothing: it is all done at the end."""
+        """Do nothing: it is all done at the end."""
 
     @torch.no_grad()
-    def end(self) -> Record:
-        """One sweep, and what must be done before it."""
+    def end(self) -> SweepRecord:
+        """Make one sweep, and what must be done before it."""
         self._turn += 1
         warmup = self._settings.warmup
         if self._turn <= warmup:
@@ -85,12 +88,12 @@ class Islands:
         if self._turn == warmup + 1:
             self._ladder = tempering.multiplied(self._ladder, self._settings.ladders)
         learning = _LEARNING if self._turn <= warmup else 0.0
-        moved = self._everywhere, self._ladder, learning, self._generator, self._settings.slides
+        moved = self._everywhere, self._ladder, learning, self._generator, self._settings.manifold_steps
         self._ladder = tempering.sweep(*moved)
         return self._record()
 
     def _prepare(self) -> None:
-        """What happens to the ladder before a sweep of the warm-up."""
+        """Change the ladder before a sweep of the warm-up."""
         turn, warmup, down = self._turn, self._settings.warmup, self._settings.warmup // 2
         if turn <= down:
             last = self._target.likelihood.last
@@ -100,28 +103,28 @@ class Islands:
         if turn <= _SETTLED * warmup:
             self._ladder = tempering.settled(self._everywhere, self._ladder, self._generator)
 
-    def _record(self) -> Record:
+    def _record(self) -> SweepRecord:
         ladder = self._ladder
         z, data, likelihood = tempering.bottom(ladder)
         misfit = self._target.likelihood.misfit(data)
         accepted = ladder.chains.accepted.reshape(ladder.shape[:2])[:, -1:]
         rows = self._target.coordinates.rows(z)
-        return Record(rows, likelihood, misfit, ladder.trips, accepted, ladder.barrier[:, None])
+        return SweepRecord(rows, likelihood, misfit, ladder.trips, accepted, ladder.barrier[:, None])
 
 
 @contextmanager
-def crew(
+def running_ensembles(
     target: Target, settings: Settings, guidance: Guidance | None, workers: int
-) -> Iterator[list[Group]]:
-    """All islands: together, or in as many processes as there are workers."""
+) -> Iterator[list[EnsembleGroup]]:
+    """Run all ensembles: together, or in as many processes as there are workers."""
     if workers == 1:
-        yield [Islands(target, settings, guidance, settings.islands)]
+        yield [Ensembles(target, settings, guidance, settings.ensembles)]
         return
-    shares = [len(range(k, settings.islands, workers)) for k in range(min(workers, settings.islands))]
-    away: list[_Away] = []
+    shares = [len(range(k, settings.ensembles, workers)) for k in range(min(workers, settings.ensembles))]
+    away: list[_RemoteEnsembles] = []
     try:
         for _ in shares:
-            away.append(_Away())
+            away.append(_RemoteEnsembles())
         # All are starting: only now wait for each to be able to listen.
         for part, (one, count) in enumerate(zip(away, shares, strict=True)):
             one.settle((target, settings, guidance, count, part))
@@ -131,33 +134,33 @@ def crew(
             one.stop()
 
 
-class _Away:
-    """Islands in another process."""
+class _RemoteEnsembles:
+    """Ensembles in another process."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _deaf():
+        with _ignoring_interrupts():
             self._process.start()
         theirs.close()
 
-    def settle(self, islands: tuple[Target, Settings, Guidance | None, int, int]) -> None:
-        """Tell it which islands are its own."""
+    def settle(self, ensembles: tuple[Target, Settings, Guidance | None, int, int]) -> None:
+        """Tell it which ensembles are its own."""
         with _alive():
             # As bytes: in shared memory every tensor would hold a file open.
-            self._line.send_bytes(pickle.dumps(islands))
+            self._line.send_bytes(pickle.dumps(ensembles))
 
     def begin(self) -> None:
         with _alive():
             self._line.send(None)
 
-    def end(self) -> Record:
+    def end(self) -> SweepRecord:
         with _alive():
             answer = self._line.recv()
         if isinstance(answer, Exception):
             raise answer
-        return Record(*(torch.from_numpy(part) for part in answer))
+        return SweepRecord(*(torch.from_numpy(part) for part in answer))
 
     def stop(self) -> None:
         self._process.terminate()
@@ -167,7 +170,7 @@ class _Away:
 
 @contextmanager
 def _alive() -> Iterator[None]:
-    """A line that breaks, in words."""
+    """Say in words that a line to a process broke."""
     try:
         yield
     except (EOFError, ConnectionError):
@@ -178,8 +181,8 @@ def _alive() -> Iterator[None]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """A process started in here hears no interrupt, not even while it imports: the one that asks will stop it."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """Start a process that ignores interrupts, even while it imports: the one that asks will stop it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -191,11 +194,11 @@ def _deaf() -> Iterator[None]:
 
 
 def _serve(line: Connection) -> None:
-    """A sweep for every question."""
+    """Make a sweep for every question of the other process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     try:
-        mine = Islands(*pickle.loads(line.recv_bytes()))
+        mine = Ensembles(*pickle.loads(line.recv_bytes()))
         while True:
             line.recv()
             line.send([part.numpy() for part in mine.end()])

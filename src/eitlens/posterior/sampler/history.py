@@ -1,4 +1,4 @@
-"""What the last level did, sweep by sweep: the samples there are, and what they are worth."""
+"""The history of the last level, sweep by sweep: the samples there are, and what they are worth."""
 
 from dataclasses import dataclass, field
 
@@ -7,27 +7,27 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.posterior.sampler.diagnostics import Diagnostics, agreement, functions
-from eitlens.posterior.sampler.ensembles import Record
+from eitlens.posterior.sampler.ensembles import SweepRecord
 from eitlens.posterior.sampler.settings import Settings
 
-_MOST_SAMPLES = 20_000
+_MOST_SAMPLES = 20_000  # a measurement: 3 MB, and many times the effective number
 
 
 @dataclass(frozen=True)
-class Trace:
-    """The records of all sweeps so far, and the functions by which islands are compared."""
+class History:
+    """The records of all sweeps so far, and the functions by which ensembles are compared."""
 
     settings: Settings
-    records: list[Record] = field(default_factory=list)
+    records: list[SweepRecord] = field(default_factory=list)
     values: list[Tensor] = field(default_factory=list)
 
-    def add(self, record: Record) -> None:
-        """One more sweep."""
+    def add(self, record: SweepRecord) -> None:
+        """Add one more sweep."""
         self.records.append(record)
         self.values.append(functions(record.rows, record.likelihood))
 
     def diagnostics(self, seconds: float) -> Diagnostics:
-        """What is to be believed of it after so many seconds."""
+        """Diagnose what is to be believed of it after so many seconds."""
         rhat, ess = self._agreement()
         trips, latest = self._trips(), self.records[-1]
         late = self.records[len(self.records) // 2 :]
@@ -49,7 +49,7 @@ class Trace:
 
     @property
     def _over(self) -> bool:
-        """Whether the warm-up is."""
+        """Tell whether the warm-up is over."""
         return len(self.records) > self.settings.warmup
 
     def _agreement(self) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
@@ -59,7 +59,7 @@ class Trace:
         nothing = self.values[-1].new_zeros(len(self.values[-1]))
         return nothing + torch.inf, nothing
 
-    def _trips(self) -> Int64[Tensor, "measurements islands"]:
+    def _trips(self) -> Int64[Tensor, "measurements ensembles"]:
         ladders = self.settings.ladders if self._over else 1
         return torch.unflatten(self.records[-1].trips, 1, (-1, ladders)).sum(-1)
 
@@ -76,6 +76,6 @@ class Trace:
 
 
 def _thinned(values: Tensor) -> Float64[Tensor, "measurements samples *value"]:
-    """All islands together, at most `_MOST_SAMPLES`, equally far apart in time."""
+    """Thin the samples of all ensembles together to at most `_MOST_SAMPLES`, equally far apart in time."""
     stride = -(-values.shape[1] * values.shape[2] // _MOST_SAMPLES)
     return values[:, :, stride - 1 :: stride].flatten(1, 2)

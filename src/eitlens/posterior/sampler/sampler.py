@@ -15,12 +15,12 @@ from eitlens.errors import InputError
 from eitlens.forward.base import Currents
 from eitlens.forward.currents import project
 from eitlens.phantom import EllipseSampler
-from eitlens.posterior.guide.proposals import Guidance, Guide
+from eitlens.posterior.guide.proposals import Guidance, ProposalDensity
 from eitlens.posterior.model.likelihood import Likelihood
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.sampler.diagnostics import AGREED, Diagnostics
-from eitlens.posterior.sampler.ensembles import Group, Record, crew
-from eitlens.posterior.sampler.history import Trace
+from eitlens.posterior.sampler.ensembles import EnsembleGroup, SweepRecord, running_ensembles
+from eitlens.posterior.sampler.history import History
 from eitlens.posterior.sampler.images import Images, images, mean
 from eitlens.posterior.sampler.settings import Settings
 
@@ -28,8 +28,10 @@ Progress = Callable[[float, str], None]
 """Told the part done, 0 to 1, and what is being done."""
 # The data are solved to this part of the noise; closer outlines then get more nodes.
 _ACCURACY = 0.01
-_CHECKED_EVERY = 10
-_MOST_IN_AN_IMAGE = 2000
+_CHECKED_EVERY = 10  # sweeps between two looks at R-hat: to stop at the first good look flatters it a little
+_MOST_IN_AN_IMAGE = (
+    2000  # samples: the mean is then right to a hundredth, and 2000 fields of bits fit the memory
+)
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,12 @@ class PosteriorResult:
         return mean(self.domain, *self._drawn(k))
 
     def picked(self, k: int, count: int, seed: int = 0) -> Float64[Tensor, "count ellipses 5"]:
-        """Some samples of measurement k, drawn by their weights."""
+        """Draw some samples of measurement k by their weights."""
         generator = torch.Generator().manual_seed(seed)
         return self.rows[k][torch.multinomial(self.weight[k].cpu(), count, True, generator=generator)]
 
     def _drawn(self, k: int) -> tuple[Tensor, Tensor]:
-        """As many samples as images are made from, and their weights."""
+        """Take as many samples as images are made from, and their weights."""
         stride = -(-self.rows.shape[1] // _MOST_IN_AN_IMAGE)
         rows, weight = self.rows[k, ::stride], self.weight[k, ::stride]
         return rows, weight / weight.sum()
@@ -74,7 +76,7 @@ def sample(
     settings: Settings | None = None,
     progress: Progress | None = None,
     seconds: float | None = None,
-    guide: Guide | None = None,
+    guide: ProposalDensity | None = None,
     workers: int = 1,
 ) -> PosteriorResult:
     """Sample p(ellipses | f - f0) for one measurement (L, N) or a batch (B, L, N), where the currents are.
@@ -88,9 +90,9 @@ def sample(
         settings: how hard to try.
         progress: told the part done, 0 to 1, and what is being done.
         seconds: stop near this time with what there is; `diagnostics.converged` then says what it is worth.
-        guide: proposes phantoms (see `guided`), for data like those it was trained on; the limit is the same.
-        workers: processes that share the islands, on a CPU, each with random numbers of its own; a script that asks for
-            more than one must be guarded by `if __name__ == "__main__"`, as always with processes.
+        guide: proposes phantoms (see `posterior.guide`), for data like those it was trained on; the limit is the same.
+        workers: processes that share the ensembles, on a CPU, each with random numbers of its own; a script that asks
+            for more than one must be guarded by `if __name__ == "__main__"`, as always with processes.
     """
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
@@ -99,7 +101,7 @@ def sample(
         given = checks.physics(currents, "currents")
         target = _target(difference, domain, given, tau, prior, settings.floor)
         guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
-        with crew(target, settings, guidance, _workers(workers, target)) as groups:
+        with running_ensembles(target, settings, guidance, _workers(workers, target)) as groups:
             return _run(target, settings, groups, clock, report)
 
 
@@ -107,11 +109,11 @@ def _workers(count: int, target: Target) -> int:
     if count < 1:
         raise InputError(f"posterior: workers must be at least 1, got {count}")
     if count > 1 and target.likelihood.measured.is_cuda:
-        raise InputError("posterior: workers are processes on a CPU; on a GPU all islands are one batch")
+        raise InputError("posterior: workers are processes on a CPU; on a GPU all ensembles are one batch")
     return count
 
 
-def _guidance(guide: Guide, settings: Settings, last: float) -> Guidance:
+def _guidance(guide: ProposalDensity, settings: Settings, last: float) -> Guidance:
     top = min(settings.top, guide.flattest)
     if top <= last:
         raise InputError(
@@ -143,7 +145,7 @@ class _Clock:
         return self.part() < 1
 
     def part(self) -> float:
-        """Of the time that there is."""
+        """The part of the time that is spent."""
         return 0.0 if self.budget is None else min(1.0, self.spent() / max(self.budget, 1e-9))
 
 
@@ -181,31 +183,31 @@ def _levels(tau: float | Tensor, data: Float64[Tensor, "measurements currents bo
 
 
 def _run(
-    target: Target, settings: Settings, groups: list[Group], clock: _Clock, report: Progress
+    target: Target, settings: Settings, groups: list[EnsembleGroup], clock: _Clock, report: Progress
 ) -> PosteriorResult:
     """Warm up, then go on until all has converged, or time or patience is over."""
-    trace = Trace(settings)
+    history = History(settings)
     for _ in range(settings.warmup + settings.most):
         for group in groups:
             group.begin()
-        trace.add(Record.joined([group.end() for group in groups]))
-        if _done(trace, clock, report):
+        history.add(SweepRecord.joined([group.end() for group in groups]))
+        if _done(history, clock, report):
             break
-    rows, misfit = trace.samples()
+    rows, misfit = history.samples()
     weight = torch.full_like(misfit, 1 / misfit.shape[1])
-    found = trace.diagnostics(clock.spent())
+    found = history.diagnostics(clock.spent())
     return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, found)
 
 
-def _done(trace: Trace, clock: _Clock, report: Progress) -> bool:
+def _done(history: History, clock: _Clock, report: Progress) -> bool:
     """Tell how far it is; whether time is over or, looked at now and then, all has converged."""
-    settings, turn = trace.settings, len(trace.records)
+    settings, turn = history.settings, len(history.records)
     last = settings.warmup + settings.most
     part = max(turn / last, clock.part())
     if turn <= settings.warmup:
         report(part, f"warm-up, sweep {turn} of {settings.warmup}")
     elif turn % _CHECKED_EVERY == 0 or turn == last:
-        found = trace.diagnostics(clock.spent())
+        found = history.diagnostics(clock.spent())
         report(part, f"sweep {turn}, {_state(found)}")
         if turn >= settings.warmup + settings.least and bool(found.converged.all()):
             return True
@@ -213,7 +215,7 @@ def _done(trace: Trace, clock: _Clock, report: Progress) -> bool:
 
 
 def _state(found: Diagnostics) -> str:
-    """In words, of the measurement that is farthest behind."""
+    """Describe in words the measurement that is farthest behind."""
     rhat = float(found.rhat.max())
     waits = rhat < AGREED and not bool(found.arrived.all())
     return f"R-hat {rhat:.3f}{', waiting for places from the top' if waits else ''}"

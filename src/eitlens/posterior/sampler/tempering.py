@@ -1,6 +1,6 @@
 """Parallel tempering: chains at all levels of extra white noise at once, which exchange their places.
 
-Each measurement has `islands` ladders that never speak to each other, so what they agree on is no accident. The
+Each measurement has `ensembles` ladders that never speak to each other, so what they agree on is no accident. The
 top of a ladder drowns the data and sees the prior, where jumps succeed; the bottom is the posterior. Neighbours
 k and k + 1 exchange places with probability min(1, r),
 
@@ -22,41 +22,43 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 from eitlens.posterior.guide.proposals import Guidance
-from eitlens.posterior.model.target import Local, Particles, Target
+from eitlens.posterior.model.target import LocalModel, Particles, Target
 from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform
-from eitlens.posterior.moves.geodesics import slide
 from eitlens.posterior.moves.jumps import jump
-from eitlens.posterior.moves.perturbations import shakes
+from eitlens.posterior.moves.manifold import manifold_step
+from eitlens.posterior.moves.perturbations import perturbations
 
 Array = npt.NDArray[np.float64]
+# The two highest levels without a guide, in units of rms(y): one that drowns the data, where the prior is left, and one
+# where they begin to speak.
 _TOP, _SECOND = 30.0, 3.0
-_RAREST = 0.02
-_ROUNDS = 16
-_SHARED = 0.1
+_RAREST = 0.02  # a pair that refuses less often counts as if it did: levels must not fall apart
+_ROUNDS = 16  # of exchanges after each step: more than half of the levels, so that a place can go far
+_SHARED = 0.1  # of a neighbour's step size: a diffusion along the ladder, stable below one half
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Chains, [measurement and level, island], at their levels, and what became of the exchanges so far.
+    """Chains, [measurement and level, ensemble], at their levels, and what became of the exchanges so far.
 
-    An island may have several ladders, one next to the other (`multiplied`): then its chains are theirs.
+    An ensemble may have several ladders, one next to the other (`multiplied`): then its chains are theirs.
     """
 
     chains: Chains
     level: Float64[Tensor, "measurements levels"]
     crown: tuple[float, ...]
-    """The highest levels, below which it is let down."""
+    """The highest levels, which stay where they are while those below are let down."""
     guidance: Guidance | None
-    fresh: Bool[Tensor, "measurements levels islands"]
+    fresh: Bool[Tensor, "measurements levels ensembles"]
     """Whether a place has come from the top since it last was at the bottom."""
-    trips: Int64[Tensor, "measurements islands"]
+    trips: Int64[Tensor, "measurements ensembles"]
     """How many places have come all the way from the top to the bottom."""
     refused: Float64[Tensor, "measurements pairs"]
     tried: Float64[Tensor, "pairs"]
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Measurements, levels, islands."""
+        """Measurements, levels, ensembles."""
         return self.fresh.shape[0], self.fresh.shape[1], self.fresh.shape[2]
 
     @property
@@ -69,17 +71,17 @@ def start(
     target: Target,
     last: Float64[Tensor, "measurements"],
     levels: int,
-    islands: int,
+    ensembles: int,
     seed: int,
     guidance: Guidance | None,
 ) -> Ladder:
     """Draws of the prior at every level, the ladder not yet let down; a guide lets it begin further down."""
     count, device = len(last), last.device
-    z = target.coordinates.draw(count * levels * islands, seed, device)
+    z = target.coordinates.draw(count * levels * ensembles, seed, device)
     crown = (_TOP, _SECOND) if guidance is None else (guidance.top,)
     level = _spaced(last, levels, crown, 0.0)
-    chains = Chains.start(target, z.reshape(count * levels, islands, -1), level.flatten())
-    fresh = torch.zeros(count, levels, islands, dtype=torch.bool, device=device)
+    chains = Chains.start(target, z.reshape(count * levels, ensembles, -1), level.flatten())
+    fresh = torch.zeros(count, levels, ensembles, dtype=torch.bool, device=device)
     refused = level.new_zeros(count, levels - 1)
     return Ladder(chains, level, crown, guidance, fresh, fresh[:, 0].long(), refused, refused[0])
 
@@ -93,7 +95,7 @@ def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements
 
 
 def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
-    """Each level takes a copy of a place on the same or a higher level, at random by its likelihood there.
+    """Give each level a copy of a place on the same or a higher level, at random by its likelihood there.
 
     Draws of the prior are no place to be at the last level, and single exchanges replace them one by one. This is no
     Markov chain with the right limit: it is over long before anything counts.
@@ -108,10 +110,10 @@ def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladde
 
 
 def multiplied(ladder: Ladder, times: int) -> Ladder:
-    """Every island `times` ladders from the same places; from here on counts what comes from the top."""
+    """Give every ensemble `times` ladders from the same places; from here on counts what comes from the top."""
     here, near = ladder.chains.particles, ladder.chains.local
     particles = Particles(*(part.repeat_interleave(times, 1) for part in here))
-    local = Local(*(part.repeat_interleave(times, 1) for part in near))
+    local = LocalModel(*(part.repeat_interleave(times, 1) for part in near))
     fresh, trips = (
         torch.zeros_like(part).repeat_interleave(times, -1) for part in (ladder.fresh, ladder.trips)
     )
@@ -130,16 +132,18 @@ def _spaced(
     return torch.cat([last.new_tensor(crown[:-1]).expand(len(last), -1), below], 1)
 
 
-def sweep(target: Target, ladder: Ladder, learning: float, generator: torch.Generator, slides: int) -> Ladder:
-    """Jumps at every level, then slides, with exchanges after each: places that stand still soon have none to make."""
+def sweep(
+    target: Target, ladder: Ladder, learning: float, generator: torch.Generator, manifold_steps: int
+) -> Ladder:
+    """Make jumps at every level, then manifold steps, with exchanges after each: without moves there soon are none."""
     level = ladder.level.flatten()
-    proposers = shakes(level)
+    proposers = perturbations(level)
     if ladder.guidance is not None:
         proposers.append(ladder.guidance.read(target.likelihood, level).propose)
     jumped = jump(target, ladder.chains, level, generator, proposers)
     ladder = _exchange(target, replace(ladder, chains=jumped), generator)
-    for _ in range(slides):
-        chains = slide(target, ladder.chains, level, generator, learning)
+    for _ in range(manifold_steps):
+        chains = manifold_step(target, ladder.chains, level, generator, learning)
         if learning > 0:
             chains = replace(chains, step=_smoothed(_by_level(ladder, chains.step)).flatten())
         ladder = _exchange(target, replace(ladder, chains=chains), generator)
@@ -165,7 +169,7 @@ def respaced(target: Target, ladder: Ladder) -> Ladder:
 
 
 def bottom(ladder: Ladder) -> tuple[Tensor, Tensor, Tensor]:
-    """Coordinates, data and log likelihood at the last level, [measurement, island]."""
+    """Coordinates, data and log likelihood at the last level, [measurement, ensemble]."""
     parts = (ladder.chains.particles.z, ladder.chains.particles.data, ladder.chains.local.likelihood)
     z, data, likelihood = (_by_level(ladder, part)[:, -1] for part in parts)
     return z, data, likelihood
@@ -194,14 +198,14 @@ def _exchange(target: Target, ladder: Ladder, generator: torch.Generator) -> Lad
     return _counted(_placed(target, replace(ladder, refused=refused, tried=tried), origin))
 
 
-def _placed(target: Target, ladder: Ladder, origin: Int64[Tensor, "measurements levels islands"]) -> Ladder:
-    """Every level with the place that was at the level `origin`."""
+def _placed(target: Target, ladder: Ladder, origin: Int64[Tensor, "measurements levels ensembles"]) -> Ladder:
+    """Give every level the place that was at the level `origin`."""
     particles = Particles(*(_taken(ladder, part, origin) for part in ladder.chains.particles))
     chains = replace(ladder.chains, particles=particles).at(target, ladder.level.flatten())
     return replace(ladder, chains=chains, fresh=torch.gather(ladder.fresh, 1, origin))
 
 
-def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements places islands levels"]:
+def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements places ensembles levels"]:
     """The log likelihood of every place at every level of its measurement."""
     data, levels = ladder.chains.particles.data, ladder.shape[1]
     columns = [
@@ -213,8 +217,8 @@ def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements plac
 def _ratio(table: Tensor, origin: Tensor, place: Tensor, partner: Tensor) -> Tensor:
     """The log of r of each with its partner, of the places that are where `origin` says."""
     each = torch.arange(len(table), device=table.device)[:, None, None]
-    island = torch.arange(table.shape[2], device=table.device)
-    gain = table[each, origin, island, partner[:, None]] - table[each, origin, island, place[:, None]]
+    ensemble = torch.arange(table.shape[2], device=table.device)
+    gain = table[each, origin, ensemble, partner[:, None]] - table[each, origin, ensemble, place[:, None]]
     return gain + gain[:, partner]
 
 
@@ -235,7 +239,9 @@ def _by_level(ladder: Ladder, values: Tensor) -> Tensor:
     return torch.unflatten(values, 0, ladder.shape[:2])
 
 
-def _taken(ladder: Ladder, values: Tensor, origin: Int64[Tensor, "measurements levels islands"]) -> Tensor:
-    count, _, islands = ladder.shape
+def _taken(ladder: Ladder, values: Tensor, origin: Int64[Tensor, "measurements levels ensembles"]) -> Tensor:
+    count, _, ensembles = ladder.shape
     first = torch.arange(count, device=origin.device)[:, None, None]
-    return _by_level(ladder, values)[first, origin, torch.arange(islands, device=origin.device)].flatten(0, 1)
+    return _by_level(ladder, values)[first, origin, torch.arange(ensembles, device=origin.device)].flatten(
+        0, 1
+    )

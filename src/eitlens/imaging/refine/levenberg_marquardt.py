@@ -1,4 +1,4 @@
-"""Fine-tuning of a network's image through the forward solver, on ellipses.
+"""Refinement of a network's image by Levenberg-Marquardt steps through the forward solver, on ellipses.
 
 The image is replaced by a union of ellipses θ, at most eight, and θ by the minimiser of
 
@@ -34,19 +34,36 @@ from eitlens.phantom import Ellipse, PhantomBatch
 from eitlens.phantom.batch import of_rows
 from eitlens.phantom.samplers import EllipseRows as Rows
 
+# s: how far the start is trusted, in units of the half side for the centre, in the logarithm of each semi-axis (0.3 is
+# a factor of 1.35) and in radians for the angle, of which an image tells least.
 _TRUST = (0.1, 0.1, 0.3, 0.3, 0.5)
-_CELLS, _SOLVER_ERROR, _QUIET = 128, 5e-4, 0.1
-_DIFFERENCE, _CLEARANCE, _LARGEST = 3e-3, 0.01, 0.9
+# Cells a side of the accurate forward map, and its error there as a share of the rms (see above: 0.01 % to 0.06 %).
+_CELLS, _SOLVER_ERROR = 128, 5e-4
+# Where f - f0 nearly vanishes its noise is taken to be that of a tenth of the rms: no node may count without bound.
+_QUIET = 0.1
+# Of the difference quotients: large against the solver's tolerance of 1e-4, small against any ellipse.
+_DIFFERENCE = 3e-3
+# Ellipses must stay inside the body, by a little, and none may fill it: a semi-axis of 0.9 of the half side is no
+# inclusion any more.
+_CLEARANCE, _LARGEST = 0.01, 0.9
+# Levenberg and Marquardt's damping: small at first, as the start is near; ten times as much after a step that fails,
+# a fifth after one that succeeds; after five failures the damping is 1e3 and steps are too short to matter.
 _DAMPING, _MORE, _LESS, _TRIALS = 1e-2, 10.0, 0.2, 5
-_DRAWS, _EDGE = 64, 0.1
-_DOUBT, _DOUBT_BY_NOISE, _DOUBT_BY_EXCESS, _MOST_DOUBT = 0.1, 2.0, 0.1, 0.5
+# A step that gains less chases noise: six parameters fitted to nothing but noise gain as much.
 _SETTLED = 3.0
+# The picture: draws of the Gaussian (the mean of 64 is right to 0.06), and the width of an outline's edge in cells.
+_DRAWS, _EDGE = 64, 0.1
+# The doubt that the world is ellipses: at least a tenth, more with the noise and with what stays unexplained, at most
+# one half. Chosen by cross entropy (see above).
+_DOUBT, _DOUBT_BY_NOISE, _DOUBT_BY_EXCESS, _MOST_DOUBT = 0.1, 2.0, 0.1, 0.5
+# Another contrast is told where its logarithm differs by 0.4 (a factor of 1.5), by four standard deviations, and where
+# it explains at least 0.4 of the rest; one Gauss-Newton step is not believed beyond a factor of e.
 _OTHER, _SURE, _SHARE, _FAR = 0.4, 4.0, 0.4, 1.0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The data, how they come about, and how noisy they are."""
+    """Data to be explained: how they come about, and how noisy they are."""
 
     simulate: Simulation
     data: Data
@@ -55,7 +72,7 @@ class Problem:
     contrast: float
 
     def model(self, rows: Rows, contrast: float | None = None) -> Data:
-        """F for one set of ellipses (K, 5), of the contrast of training or another, on the fine grid: (L, 4n)."""
+        """Compute F for one set of ellipses (K, 5), of the contrast of training or another, on the fine grid."""
         fine = replace(self.simulate, cells=_CELLS)
         return fine(_bodies(rows[None], contrast or self.contrast))[0]
 
@@ -84,7 +101,7 @@ def _bodies(rows: Float64[Tensor, "batch ellipses 5"], contrast: float) -> Phant
     return of_rows(Ellipse, natural(rows), contrast, 1.0)
 
 
-class _State(NamedTuple):
+class _Candidate(NamedTuple):
     """Ellipses with what they send to the boundary."""
 
     rows: Rows
@@ -113,9 +130,9 @@ def refine(problem: Problem, image: Image, before: float, steps: int) -> tuple[I
     return _picture(problem, state, jacobian, image), Refinement(taken, before, after, reason, contrast)
 
 
-def _minimise(problem: Problem, start: Rows, steps: int) -> tuple[_State, Tensor, int]:
+def _minimise(problem: Problem, start: Rows, steps: int) -> tuple[_Candidate, Tensor, int]:
     """Levenberg-Marquardt; the last state, W ∂F/∂θ there, and the number of steps taken."""
-    state, damping, taken = _State(start, problem.model(start)), _DAMPING, 0
+    state, damping, taken = _Candidate(start, problem.model(start)), _DAMPING, 0
     jacobian = _jacobian(problem, state)
     while taken < steps:
         better, gain, damping = _step(problem, state, start, jacobian, damping)
@@ -129,8 +146,8 @@ def _minimise(problem: Problem, start: Rows, steps: int) -> tuple[_State, Tensor
 
 
 def _step(
-    problem: Problem, state: _State, start: Rows, jacobian: Tensor, damping: float
-) -> tuple[_State | None, float, float]:
+    problem: Problem, state: _Candidate, start: Rows, jacobian: Tensor, damping: float
+) -> tuple[_Candidate | None, float, float]:
     """A step that lowers the cost, what it gains and the next damping; None when there is none.
 
     W depends on the model. It is kept fixed over a step, and so is the cost that trials are compared by: with a
@@ -145,7 +162,7 @@ def _step(
         matrix = curvature + torch.diag(pull + damping * (curvature.diagonal() + pull))
         rows = state.rows - torch.linalg.solve(matrix, slope).view_as(start)
         if _allowed(rows):
-            trial = _State(rows, problem.model(rows))
+            trial = _Candidate(rows, problem.model(rows))
             gain = now - _cost(problem, trial, start, weight)
             if gain > 0:
                 return trial, gain, damping * _LESS
@@ -153,17 +170,17 @@ def _step(
     return None, 0.0, damping
 
 
-def _cost(problem: Problem, state: _State, start: Rows, weight: Data) -> float:
+def _cost(problem: Problem, state: _Candidate, start: Rows, weight: Data) -> float:
     fit = (weight * (state.model - problem.data)).square().sum()
     return 0.5 * float(fit + (_pull(start) * (state.rows - start).flatten().square()).sum())
 
 
-def _jacobian(problem: Problem, state: _State) -> Float64[Tensor, "values parameters"]:
+def _jacobian(problem: Problem, state: _Candidate) -> Float64[Tensor, "values parameters"]:
     """W ∂F/∂θ."""
     return (problem.seen * problem.slopes(state.rows) / problem.deviation(state.model)).flatten(1).T
 
 
-def _contrast(problem: Problem, state: _State, jacobian: Tensor, start: Rows) -> float | None:
+def _contrast(problem: Problem, state: _Candidate, jacobian: Tensor, start: Rows) -> float | None:
     """The contrast after one Gauss-Newton step with its logarithm set free; None where it changes little.
 
     It counts only if it is far from the contrast of training, by four deviations, and if most of what the
@@ -190,12 +207,12 @@ def _pull(start: Rows) -> Float64[Tensor, "parameters"]:
 
 
 def _allowed(rows: Rows) -> bool:
-    """Whether all ellipses are inside the body and of sensible size."""
+    """Tell whether all ellipses are inside the body and of sensible size."""
     bounds = Ellipse.bounds(natural(rows)).abs().max()
     return bool(bounds < 1 - _CLEARANCE) and bool(rows[:, 2:4].exp().max() < _LARGEST)
 
 
-def _picture(problem: Problem, state: _State, jacobian: Tensor, image: Image) -> Image:
+def _picture(problem: Problem, state: _Candidate, jacobian: Tensor, image: Image) -> Image:
     """The mean of pictures drawn from the Gaussian around θ, with a doubt that the world is ellipses.
 
     Where the ellipses leave more than the noise and the solver's error unexplained, the Gaussian is wider by as much
