@@ -83,7 +83,11 @@ def test_each_group_is_rounded_by_its_own_scale():
     rows = torch.randn(60, 100) * 10.0 ** torch.arange(-30, 30).double()[:, None]
     rows = rows.float()
     rows[3] = 0
-    exact = {"vector": torch.randn(9000), "small": torch.randn(9, 9), "whole": torch.arange(9000).view(90, 100)}
+    exact = {
+        "vector": torch.randn(9000),
+        "small": torch.randn(9, 9),
+        "whole": torch.arange(9000).view(90, 100),
+    }
     found = shards.compacted({"rows": rows, **exact})
     assert found["rows"].dtype == torch.int8
     back = shards.expanded(found)

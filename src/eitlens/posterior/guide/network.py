@@ -30,6 +30,8 @@ from eitlens.phantom.samplers import PER_ELLIPSE
 
 Numbers = Float[Tensor, "n numbers"]
 Reading = Float[Tensor, "n inputs"]
+_FIRST = "data.0.weight"
+"""The layer that reads the components: in 8 bits it would cost as much of -log q as all the others together, 0.04 nats."""
 
 
 @dataclass(frozen=True)
@@ -291,12 +293,13 @@ class _Memory:
 
 
 def save(guide: Guide, folder: Path) -> None:
-    """Write guide.safetensors, matrices in 8 bits, and guide.json."""
+    """Write guide.safetensors, matrices in 8 bits but the first, and guide.json."""
     folder.mkdir(parents=True, exist_ok=True)
     learned = {name: p.detach().cpu().contiguous() for name, p in guide.named_parameters()}
     # The faint components would drown in the rounding of the strong ones: these stay in 32 bits.
     fixed = {name: b.cpu().contiguous() for name, b in guide.state_dict().items() if name not in learned}
-    shards.write(shards.compacted(learned) | fixed, folder / "guide.safetensors", shards.LIMIT)
+    first = {_FIRST: learned.pop(_FIRST).half()}
+    shards.write(shards.compacted(learned) | first | fixed, folder / "guide.safetensors", shards.LIMIT)
     (folder / "guide.json").write_text(json.dumps(asdict(guide.config), indent=2) + "\n", encoding="utf-8")
 
 
