@@ -4,8 +4,9 @@
     PYTHONPATH=src python3 benchmarks/eight_bits.py flagship --before /tmp/before/src/eitlens/weights --samples 2000
 
 For every row of a network's evaluation.json both read the same test samples with the same noise, and eight_bits.json
-beside it holds both Dice scores, the mean of their differences and half the width of its 95 % interval. The guide of the posterior
-is compared by -log q of phantoms of its prior. The file is written after each block of samples, so that a run may be stopped.
+beside it holds both Dice scores, the mean of their differences and half the width of its 95 % interval. The guide of
+the posterior is compared by -log q of phantoms of its prior. The file is written after each block of samples, so that
+a run may be stopped.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from eitlens.weights import SHIPPED
 FILE = "eight_bits.json"
 METRICS = {"soft_dice": soft_dice, "hard_dice": hard_dice}
 BLOCK = 10
-"""Samples between two writings of the file: a minute or two on a core."""
+"""Samples between two writings of the file: up to two minutes on a core."""
 NORMAL = 1.96
 """Standard errors in half of a 95 % interval."""
 

@@ -73,7 +73,7 @@ def _groups(tensor: Tensor) -> Tensor:
     while axis > 0 and math.prod(tensor.shape[axis:]) < _GROUP:
         axis -= 1
     rows = tensor.reshape(math.prod(tensor.shape[:axis]), -1)
-    return fn.pad(rows, (0, -rows.shape[1] % _GROUP)).unflatten(1, (-1, _GROUP))
+    return torch.unflatten(fn.pad(rows, (0, -rows.shape[1] % _GROUP)), 1, (-1, _GROUP))
 
 
 def _joined(groups: Tensor, like: Tensor) -> Tensor:
