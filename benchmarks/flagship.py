@@ -146,7 +146,7 @@ def _samples(name: str, split: Split, count: int, device: torch.device) -> Sampl
 
 
 def _bring(run: Path, out: Path) -> None:
-    """8-bit weights, what they are fed with, and the log."""
+    """16-bit weights, what they are fed with, and the log."""
     save_compact(run, "best", out)
     for name in ("config.json", "data.json", "git.json", "result.json", "log.csv"):
         (out / name).write_bytes((run / name).read_bytes())

@@ -1,4 +1,4 @@
-"""Large networks in several files, and in 8 bits."""
+"""Large networks in several files of 16-bit numbers."""
 
 import json
 
@@ -60,13 +60,12 @@ def test_a_missing_or_foreign_shard_is_named(tensors, tmp_path):
         shards.read(path)
 
 
-@pytest.mark.parametrize("name", ["uit", "fno", "mwo", "flagship"])
-def test_compact_weights_are_a_quarter_of_the_size_and_close(name, tmp_path):
+def test_compact_weights_are_half_the_size_and_close(tmp_path):
     torch.manual_seed(0)
-    network = create(name).eval()
+    network = create("uit", width=8, resolution=32).eval()
     whole, small = save(network, tmp_path / "whole"), save(network, tmp_path / "small", compact=True)
-    assert sum(f.stat().st_size for f in shards.find(small)) < 0.28 * whole.stat().st_size
-    assert json.loads(small.with_suffix(".json").read_text())["preset"] == name
+    assert small.stat().st_size < 0.6 * whole.stat().st_size
+    assert json.loads(small.with_suffix(".json").read_text())["preset"] == "uit"
     loaded = load(small)
     assert {tensor.dtype for tensor in loaded.parameters()} == {torch.float32}
     change = max(
@@ -74,54 +73,4 @@ def test_compact_weights_are_a_quarter_of_the_size_and_close(name, tmp_path):
         for a, b in zip(loaded.state_dict().values(), network.state_dict().values(), strict=True)
         if float(b.abs().max()) > 0
     )
-    assert 0 < change < 1 / 253
-
-
-def test_each_group_is_rounded_by_its_own_scale():
-    """Rows that differ by powers of ten keep two digits each; what is small, a vector or whole numbers stays exact."""
-    torch.manual_seed(0)
-    rows = torch.randn(60, 100) * 10.0 ** torch.arange(-30, 30).double()[:, None]
-    rows = rows.float()
-    rows[3] = 0
-    exact = {
-        "vector": torch.randn(9000),
-        "small": torch.randn(9, 9),
-        "whole": torch.arange(9000).view(90, 100),
-    }
-    found = shards.compacted({"rows": rows, **exact})
-    assert found["rows"].dtype == torch.int8
-    back = shards.expanded(found)
-    largest = rows.abs().amax(1, keepdim=True)
-    assert torch.all((back["rows"] - rows).abs() <= largest / 253)
-    assert all(torch.equal(back[name], tensor) for name, tensor in exact.items())
-
-
-def test_compacting_again_changes_nothing():
-    """So that the digest of weights is that of their copy."""
-    torch.manual_seed(0)
-    once = shards.compacted({"a": torch.randn(70, 64, 3, 3), "b": 1e-6 * torch.randn(5, 40, 100)})
-    again = shards.compacted(shards.expanded(once))
-    assert once.keys() == again.keys() == {"a", "a/scale", "b", "b/scale"}
-    assert all(torch.equal(once[name], again[name]) for name in once)
-    assert once["a/scale"].shape == (70, 9)
-    assert once["b/scale"].shape == (200, 2)
-
-
-def test_numbers_that_are_not_finite_stay_to_be_seen():
-    broken = torch.full((64, 64), torch.nan)
-    assert shards.compacted({"a": broken})["a"] is broken
-
-
-def test_weights_of_16_bits_still_load(tmp_path):
-    torch.manual_seed(0)
-    network = create("uit", width=8, resolution=32).eval()
-    path = save(network, tmp_path / "old")
-    halves = {k: t.half() if t.ndim > 1 else t for k, t in shards.read(path).items()}
-    shards.write(halves, path)
-    for name, tensor in load(path).state_dict().items():
-        assert torch.equal(tensor, halves[name].to(tensor.dtype))
-
-
-def test_a_scale_without_its_tensor_is_named(tensors):
-    with pytest.raises(InputError, match="lost/scale: no tensor lost"):
-        shards.expanded({"lost/scale": torch.ones(3)})
+    assert 0 < change < 1 / 2000

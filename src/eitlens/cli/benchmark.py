@@ -39,7 +39,7 @@ def table1(
         str, typer.Option(help="off, default, reduce-overhead or max-autotune.")
     ] = "reduce-overhead",
     runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
-    keep: Annotated[Path | None, typer.Option(help="Folder for 8-bit weights of finished cells.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Folder for 16-bit weights of finished cells.")] = None,
     root: Root = Path("."),
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.

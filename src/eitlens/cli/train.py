@@ -38,7 +38,7 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     logger: Annotated[list[str] | None, typer.Option(help="tensorboard or wandb, too.")] = None,
     export: Annotated[
-        Path | None, typer.Option(help="Copy 8-bit weights and results here, also of a finished run.")
+        Path | None, typer.Option(help="Copy 16-bit weights and results here, also of a finished run.")
     ] = None,
     test: Annotated[bool, typer.Option(help="Evaluate on the test split at the end.")] = True,
 ) -> None:

@@ -53,7 +53,7 @@ class Plan:
         variant: a change of the recipe.
         device, batch, precision, compile: of the training.
         data, epochs: the data set and the length, the paper's.
-        keep: folder for 8-bit weights of finished cells; none are kept when left out.
+        keep: folder for 16-bit weights of finished cells; none are kept when left out.
     """
 
     results: Path
