@@ -24,11 +24,11 @@ from eitlens.dataset.config import Split
 from eitlens.device import pick_device
 from eitlens.evaluate import evaluation
 from eitlens.evaluate.score import score
-from eitlens.evaluate.simulated import simulate
+from eitlens.feed import simulate_range
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
-from eitlens.train.sources import Supply
+from eitlens.train.supply import Supply
 
 LEVELS = (0.0, 0.05, 0.2)
 SHOWN = ("hard_dice", "soft_dice", "cross_entropy", "paper_l2")
@@ -141,12 +141,12 @@ def _samples(name: str, split: Split, count: int, device: torch.device) -> Sampl
     if name not in _SIMULATED:
         recipe = data_preset(name)
         start, _ = recipe.ranges[split]
-        _SIMULATED[name] = simulate(recipe, start, start + count, device)
+        _SIMULATED[name] = simulate_range(recipe, start, start + count, device)
     return _SIMULATED[name]
 
 
 def _bring(run: Path, out: Path) -> None:
-    """16-bit weights, what they are fed with, and the log."""
+    """8-bit weights, what they are fed with, and the log."""
     save_compact(run, "best", out)
     for name in ("config.json", "data.json", "git.json", "result.json", "log.csv"):
         (out / name).write_bytes((run / name).read_bytes())

@@ -27,8 +27,8 @@ from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide import network as guides
 from eitlens.posterior.guide.network import GuideConfig
 from eitlens.posterior.guide.training import Bank, Recipe, train_guide
+from eitlens.posterior.model.coordinates import from_numbers, in_order
 from eitlens.posterior.model.likelihood import FLOOR, Likelihood
-from eitlens.posterior.model.ordered import from_numbers, in_order
 from eitlens.posterior.model.target import Target
 
 PRIOR = EllipseSampler(seed=0, disjoint=True)

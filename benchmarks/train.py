@@ -22,11 +22,13 @@ import torch
 from eitlens.dataset import preset as data_preset
 from eitlens.feed import Example, Noise
 from eitlens.train import NetworkConfig, SourceConfig, TrainConfig, preset
-from eitlens.train.fabric import create_fabric, float32_products
+from eitlens.train.examples import ExampleFeed
 from eitlens.train.folder import RunFolder
 from eitlens.train.loop import Loop
+from eitlens.train.processes import Processes, float32_products
 from eitlens.train.setup import Setup, create_network, prepare
-from eitlens.train.sources import Examples, FolderSource, Supply
+from eitlens.train.sources import MemorySource
+from eitlens.train.supply import Supply
 
 
 def main() -> None:
@@ -56,11 +58,11 @@ def speed(given: argparse.Namespace) -> None:
     """Images a second of the step alone, of the whole loop, and of the parts."""
     stream = SourceConfig(stream=data_preset(given.preset), currents=given.currents, block=given.block)
     config = _config(given, replace(stream, validation=64))
-    fabric, supply = create_fabric(config.precision, given.device), Supply.open(config.data)
+    processes, supply = Processes.join(config.precision, given.device), Supply.open(config.data)
     with tempfile.TemporaryDirectory() as folder, float32_products(config.precision):
         run = RunFolder(Path(folder) / "run")
         run.begin(config)
-        setup = prepare(config, fabric, supply, create_network(config, given.currents), None)
+        setup = prepare(config, processes, supply, create_network(config, given.currents), None)
         loop = Loop(config, run, setup, ())
         rates = {"stream and step": _loop_rate(loop, setup, given)}
         rates |= _parts(loop, setup, supply, config, given)
@@ -79,19 +81,17 @@ def _parts(
     loop.setup = replace(setup, examples=_Fixed(fixed))  # type: ignore[arg-type]
     rates = {"step alone": _loop_rate(loop, setup, given)}
     samples = supply.split("validation", setup.device)
-    pipeline = setup.examples._pipeline
+    pipeline = setup.examples.pipeline
     if len(samples) >= config.batch:
-        source = FolderSource(samples, config.batch, 0, setup.part)
-        loop.setup = replace(setup, examples=Examples(source, pipeline, setup.device))
+        source = MemorySource(samples, config.batch, 0, setup.processes)
+        loop.setup = replace(setup, examples=ExampleFeed(source, pipeline, setup.device))
         rates["memory and step"] = _loop_rate(loop, setup, given)
         loop.setup.examples.close()
         batch = source(0).samples
         rates["features alone"] = _rate(lambda _: pipeline(batch, 1), given, setup.device)
     blocks = max(1, 4 * given.block // config.batch)
     first = 10**6 * blocks
-    rates["simulating alone"] = _rate(
-        lambda k: setup.examples._source(first + k), given, setup.device, blocks
-    )
+    rates["simulating alone"] = _rate(lambda k: setup.examples.source(first + k), given, setup.device, blocks)
     return rates
 
 

@@ -9,7 +9,7 @@ judged by how well they rank the nodes, the area under the ROC curve (½ for a g
 from pathlib import Path
 
 import eitlens as eit
-from eitlens.evaluate.ranking import area_under_curve
+from eitlens.evaluate.metrics import area_under_curve
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.phantom import level_set
 

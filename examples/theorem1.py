@@ -10,7 +10,7 @@ the sum is small.
 from pathlib import Path
 
 import eitlens as eit
-from eitlens.evaluate.ranking import area_under_curve
+from eitlens.evaluate.metrics import area_under_curve
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.phantom import level_set
 

@@ -1,6 +1,6 @@
 """Your own network: a kind of bodies the paper does not have (one insulating polygon), a data set of them, a training.
 
-    python examples/train_your_own.py         # a few minutes on a laptop; needs pip install 'eitlens[train]'
+    python examples/train_your_own.py         # a few minutes on a laptop
 
 So short a training learns roughly where the inclusion is; for sharp images see docs/training.md.
 """

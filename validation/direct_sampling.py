@@ -16,7 +16,7 @@ from study import OUT, expect
 from eitlens import phantom as phantoms
 from eitlens.classical import direct_sampling, probing
 from eitlens.domain import Square
-from eitlens.evaluate.ranking import area_under_curve
+from eitlens.evaluate.metrics import area_under_curve
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.files import write_json
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, add_noise, currents

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from eitlens.domain import Square
 from eitlens.evaluate.metrics import cross_entropy, hard_dice
-from eitlens.figures.calibration import calibration_figure
+from eitlens.figures.evaluation import calibration_figure
 from eitlens.files import write_json
 from eitlens.forward import GridSolver, add_noise
 from eitlens.imaging import Imager

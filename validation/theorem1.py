@@ -1,6 +1,6 @@
 """Theorem 1: the index function of the full Neumann-to-Dirichlet map tends to the inclusion as L grows.
 
-What is measured is said in `eitlens.paper.figures.theorem1`; here are the bars. Four disjoint ellipses, contrast 10.
+What is measured is said in `eitlens.paper.figures.theorems`; here are the bars. Four disjoint ellipses, contrast 10.
 The median over 8 phantoms of the AUC at L = 60 depends on the seed: 0.955, 0.941, 0.942 and 0.949 for the seeds
 11 (used here), 1, 2 and 3. Single phantoms reach from 0.88 to 0.98, so the bar of 0.94 holds for medians only.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from study import OUT, expect
 
 from eitlens.domain import Square
-from eitlens.paper.figures.theorem1 import COUNTS, SEED, growing_count, study
+from eitlens.paper.figures.theorems import COUNTS, SEED, growing_count, study
 from eitlens.phantom import EllipseSampler
 
 SQUARE = Square(200)

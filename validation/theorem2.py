@@ -5,7 +5,7 @@ import math
 from study import OUT, expect, fitted_order
 
 from eitlens.classical.theorem2 import coefficient, error, spectra
-from eitlens.paper.figures.theorem2 import SIZES, bootstrapping
+from eitlens.paper.figures.theorems import SIZES, bootstrapping
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eitlens import imaging, models
     from eitlens.classical import direct_sampling, index_function, picard_sum
+    from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, Square
     from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
     from eitlens.errors import ConvergenceError, InputError
@@ -46,11 +47,13 @@ if TYPE_CHECKING:
         indicator,
         stack,
     )
+    from eitlens.registry import register, registered
 
 __version__ = "0.1.0"
 
 _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
+    "eitlens.dataset": ("Dataset",),
     "eitlens.domain": ("Disk", "Domain", "Square"),
     "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
@@ -78,6 +81,7 @@ _HOME = {
         "indicator",
         "stack",
     ),
+    "eitlens.registry": ("register", "registered"),
 }
 _MODULES = {"imaging": "eitlens.imaging", "models": "eitlens.models", "currents": "eitlens.forward.currents"}
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
@@ -86,6 +90,7 @@ __all__ = [
     "BoundaryIntegralSolver",
     "CompleteElectrodeSolver",
     "ConvergenceError",
+    "Dataset",
     "Disk",
     "Domain",
     "Electrodes",
@@ -118,6 +123,8 @@ __all__ = [
     "models",
     "picard_sum",
     "reconstruct",
+    "register",
+    "registered",
     "stack",
 ]
 

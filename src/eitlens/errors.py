@@ -5,11 +5,24 @@ from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; raised before any work is done."""
+    """Something the user gave cannot be used; raised before any work is done.
+
+    >>> eit.circle((0.0, 0.0), radius=-1.0)
+    Traceback (most recent call last):
+        ...
+    eitlens.errors.InputError: Ellipse: semi_axes must be positive, got a smallest value of -1
+    """
 
 
 class ConvergenceError(RuntimeError):
-    """An iteration stopped short of its tolerance; the message gives the residual it reached."""
+    """An iteration stopped short of its tolerance; the message gives the residual it reached.
+
+    >>> square, phantom = eit.Square(32), eit.Phantom([eit.circle((0.0, 0.0), 0.5)])
+    >>> eit.GridSolver(square, max_steps=1).difference(phantom, eit.currents.cosine(square, 1))
+    Traceback (most recent call last):
+        ...
+    eitlens.errors.ConvergenceError: no convergence for 1 of 1 potentials: residual 0.099 after 1 steps, ...
+    """
 
 
 @contextmanager

@@ -1,10 +1,13 @@
-"""How much to do at once, and what to remember: chunks that fit a memory budget, and constants made once."""
+"""Batches and memory: chunks that fit a budget, some samples of a batch, and constants made once."""
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import torch
+from jaxtyping import Int64
+from torch import Tensor
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,3 +44,15 @@ def _free(device: torch.device) -> int:
     """Bytes of a GPU that nobody has, and those that torch has put by for the next to ask."""
     put_by = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + put_by
+
+
+def select(batch: T, rows: slice | Int64[Tensor, "rows"]) -> T:
+    """Some samples of a batch: of every tensor in a dataclass or named tuple, by its first dimension."""
+    some: Any = batch
+    if isinstance(batch, tuple):
+        some = type(batch)(*(select(part, rows) for part in batch))
+    elif hasattr(batch, "__getitem__"):
+        some = some[rows]
+    else:
+        some = replace(some, **{part.name: select(getattr(some, part.name), rows) for part in fields(some)})
+    return cast(T, some)

@@ -15,7 +15,7 @@ T = TypeVar("T")
 HOMES = {
     "body": ("eitlens.domain.bodies", "BODIES"),
     "shape": ("eitlens.phantom.kinds", "KINDS"),
-    "solver": ("eitlens.forward.solvers", "SOLVERS"),
+    "solver": ("eitlens.forward.automatic", "SOLVERS"),
     "sampler": ("eitlens.phantom.samplers", "SAMPLERS"),
     "input": ("eitlens.feature.storage", "INPUTS"),
     "network": ("eitlens.models.registry", "NETWORKS"),
@@ -44,6 +44,14 @@ class Registry(dict[str, T]):
             "module that registers it: --plugin MODULE"
         )
 
+    def check(self, where: str, name: object) -> None:
+        """Raise an `InputError` unless `name`, the value of the setting `where`, is there."""
+        if not isinstance(name, str) or name not in self:
+            raise InputError(
+                f"{where} must be one of {', '.join(self)}, got {name!r}: if it is your own, give the module that "
+                "registers it with --plugin"
+            )
+
     def __setitem__(self, name: str, thing: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"{self.kind}: expected a name, got {name!r}")
@@ -52,8 +60,13 @@ class Registry(dict[str, T]):
         super().__setitem__(name, self._accept(name, thing) if self._accept else thing)
 
 
-def registry(kind: str) -> Registry[Any]:
-    """Return the registry of a kind of thing: body, shape, solver, sampler, input, network, method or format."""
+def registered(kind: str) -> Registry[Any]:
+    """Return all things of one kind by name: body, shape, solver, sampler, input, network, method or format.
+
+    >>> import eitlens as eit
+    >>> list(eit.registered("method"))[:3]
+    ['network', 'dsm', 'posterior']
+    """
     if kind not in HOMES:
         raise InputError(f"register: there is no kind {kind!r}: the kinds are {', '.join(HOMES)}")
     module, name = HOMES[kind]
@@ -70,10 +83,10 @@ def register(kind: str, name: str, thing: Any = None) -> Any:
     >>> @eit.register("sampler", "centre")
     ... class Centre(eit.EllipseSampler):
     ...     "Draws ellipses as the paper does, under a name of its own."
-    >>> eit.registry("sampler")["centre"] is Centre
+    >>> eit.registered("sampler")["centre"] is Centre
     True
     """
     if thing is None:
         return lambda later: register(kind, name, later)
-    registry(kind)[name] = thing
+    registered(kind)[name] = thing
     return thing

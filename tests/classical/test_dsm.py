@@ -10,7 +10,7 @@ from torch import Tensor
 from eitlens.classical import direct_sampling, probing
 from eitlens.domain import Disk, Domain, Square
 from eitlens.errors import InputError
-from eitlens.evaluate.ranking import area_under_curve
+from eitlens.evaluate.metrics import area_under_curve
 from eitlens.forward import BoundaryIntegralSolver, currents
 from eitlens.phantom import EllipseSampler, Phantom, circle, indicator
 

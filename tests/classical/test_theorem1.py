@@ -6,7 +6,7 @@ import torch
 from eitlens.classical import index_function, picard_sum
 from eitlens.domain import Square
 from eitlens.errors import InputError
-from eitlens.evaluate.ranking import area_under_curve
+from eitlens.evaluate.metrics import area_under_curve
 from eitlens.forward import BoundaryIntegralSolver
 from eitlens.forward.ntd import NeumannToDirichlet
 from eitlens.phantom import EllipseSampler, Phantom, indicator

@@ -79,7 +79,7 @@ def test_table_2_is_measured_kept_and_written(root):
     [
         (("uit/0",), "without --train"),
         (("--train", "vit/0"), "no network 'vit'"),
-        (("--train", "--variant", "big"), "no variant is called 'big'"),
+        (("--train", "--variant", "big"), "got 'big'"),
         (("--train", "--precision", "16"), "precision must be one of"),
         (("--root", "nowhere"), "no such folder"),
         (("--train", "--minutes", "nan"), "--minutes nan: give minutes >= 0"),

@@ -7,7 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from eitlens import models
-from eitlens.cli.evaluate import evaluate, sweep
+from eitlens.cli.evaluate import evaluate
+from eitlens.cli.sweep import sweep
 from eitlens.cli.train import train
 from eitlens.dataset import DataConfig, generate
 from eitlens.errors import InputError
@@ -138,7 +139,7 @@ def test_scores_of_other_noise_levels_stay_as_long_as_all_else_agrees(recipe, tm
         assert message in str(_run(*measure, "--out", out, *more).exception)
     assert _taus(out) == [(0.1, 3)]
 
-    # Trained on, the run is another network; its 16-bit copy is not.
+    # Trained on, the run is another network; its 8-bit copy is not.
     _train_on(run)
     assert _run(*words, "--export", home).exit_code == 0
     assert "other weights, which these replace" in _run(*measure, "--tau", 0.05).output

@@ -10,8 +10,8 @@ from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig
 from eitlens.errors import InputError
 from eitlens.evaluate import sweep as sweeps
 from eitlens.evaluate.score import score
-from eitlens.evaluate.simulated import simulate
 from eitlens.feature import Features
+from eitlens.feed import simulate_range
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.models.trained import Trained
 
@@ -69,7 +69,7 @@ def test_a_sweep_that_does_not_exist(trained):
 
 
 def test_scores_do_not_depend_on_the_batch_and_are_the_same_twice(trained, monkeypatch):
-    samples = simulate(RECIPE, 0, 4, torch.device("cpu"))
+    samples = simulate_range(RECIPE, 0, 4, torch.device("cpu"))
     whole = score(trained, samples, 0.1)
     monkeypatch.setattr("eitlens.evaluate.score.BATCH", 3)
     parts = score(trained, samples, 0.1)
@@ -78,6 +78,6 @@ def test_scores_do_not_depend_on_the_batch_and_are_the_same_twice(trained, monke
 
 
 def test_data_of_another_make_are_refused(trained):
-    samples = simulate(replace(RECIPE, n=48), 0, 2, torch.device("cpu"))
+    samples = simulate_range(replace(RECIPE, n=48), 0, 2, torch.device("cpu"))
     with pytest.raises(InputError, match="use the data set it was trained for"):
         score(trained, samples)

@@ -8,7 +8,7 @@ from eitlens import BoundaryIntegralSolver, EllipseSampler, Imager, Square, curr
 from eitlens.feature.codes import is_few
 from eitlens.feature.few_points import few_code
 from eitlens.feature.gaussian import GaussianPrior
-from eitlens.measure.simulated import measured
+from eitlens.measure.measurement import measured
 
 NODES, MODES, EVERY = 240, 60, 6
 

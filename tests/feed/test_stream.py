@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eitlens.errors import InputError
-from eitlens.feed import Ahead, Stream, StreamConfig
+from eitlens.feed import Prefetcher, Stream, StreamConfig
 from eitlens.feed.prefetch import tensors
 
 
@@ -31,10 +31,10 @@ def test_a_batch_is_a_pure_function_of_its_number(config):
     assert all(same(second(k), batches[k]) for k in (5, 0, 3, 3, 1))
 
 
-def test_simulated_ahead_it_is_the_same(config):
-    plain, ahead = Stream(config), Stream(config, ahead=True)
-    assert all(same(plain(k), ahead(k)) for k in (0, 1, 2, 3, 4, 9, 0))
-    ahead.close()
+def test_simulated_in_advance_it_is_the_same(config):
+    plain, prefetched = Stream(config), Stream(config, prefetch=True)
+    assert all(same(plain(k), prefetched(k)) for k in (0, 1, 2, 3, 4, 9, 0))
+    prefetched.close()
 
 
 def test_batches_are_new_samples_each_time(config):
@@ -86,18 +86,19 @@ def test_settings_that_do_not_fit(config):
         replace(config, repeat=0)
 
 
-def test_ahead_hands_errors_on_and_goes_on():
+@pytest.mark.parametrize("threaded", [True, False])
+def test_a_prefetcher_hands_errors_on_and_goes_on(threaded):
     def function(k):
         if k == 1:
             raise InputError("no item 1")
         return k
 
-    ahead = Ahead(function, torch.device("cpu"))
-    assert ahead(0) == 0
+    item = Prefetcher(function, torch.device("cpu"), threaded=threaded)
+    assert item(0) == 0
     with pytest.raises(InputError, match="no item 1"):
-        ahead(1)
-    assert [ahead(2), ahead(3), ahead(7)] == [2, 3, 7]
-    ahead.close()
+        item(1)
+    assert [item(2), item(3), item(3), item(7)] == [2, 3, 3, 7]
+    item.close()
 
 
 def test_all_tensors_of_a_batch_are_found(config):

@@ -17,8 +17,7 @@ from eitlens.measure import Measurement
 from eitlens.phantom import Ellipse, Phantom
 from eitlens.posterior.guide import network as guides
 from eitlens.posterior.guide.network import Guide, GuideConfig
-from eitlens.posterior.model.coordinates import Coordinates
-from eitlens.posterior.model.ordered import ordered, to_numbers
+from eitlens.posterior.model.coordinates import Coordinates, ordered, to_numbers
 
 SQUARE, TAU = Square(200), 0.1
 ROWS = [

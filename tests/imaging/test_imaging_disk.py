@@ -16,8 +16,9 @@ from eitlens.imaging import Imager, Options
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import METHODS
 from eitlens.imaging.misfit import Simulation
-from eitlens.measure import Measurement, files, simulated
+from eitlens.measure import Measurement, files
 from eitlens.measure import noise_estimate as noise
+from eitlens.measure.measurement import measured
 from eitlens.models.trained import Trained
 from eitlens.phantom import circle, indicator
 
@@ -69,7 +70,7 @@ def test_the_noise_is_seen_around_the_whole_circle():
 @pytest.mark.parametrize("center", [(0.3, -0.4), (0.5, 0.3), (-0.2, 0.6)])
 def test_an_inclusion_in_a_disk_from_a_file_of_electrodes_to_its_image(center, tmp_path):
     """From 32 noisy points, f0 computed: the index is brightest towards the inclusion, and high inside it."""
-    given = simulated.measured(DISK, COSINES, data(center), 1.0, 0.02, 1, 32)
+    given = measured(DISK, COSINES, data(center), 1.0, 0.02, 1, 32)
     files.write(replace(given, reference=None), tmp_path / "tank.json")
     assert json.loads((tmp_path / "tank.json").read_text())["domain"] == "disk"
     found = METHODS["dsm"](files.read(tmp_path / "tank.json"), Options(n=64))

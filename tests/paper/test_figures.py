@@ -11,6 +11,7 @@ import torch
 from matplotlib.figure import Figure
 
 from eitlens import models
+from eitlens.cli.figures import figures
 from eitlens.dataset import SolverConfig
 from eitlens.dataset import preset as data_preset
 from eitlens.domain import Square
@@ -19,11 +20,12 @@ from eitlens.evaluate.examples import Examples, make_examples, shown
 from eitlens.evaluate.metrics import soft_dice
 from eitlens.evaluate.sweep import read
 from eitlens.feature import Features
+from eitlens.figures.style import same_limits
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.models.trained import Trained
 from eitlens.paper.cells import Cell
-from eitlens.paper.figures import reconstructions, robustness, samples, theorem1
-from eitlens.paper.figures.registry import FIGURES, figure
+from eitlens.paper.figures import networks, samples, theorems
+from eitlens.paper.figures.registry import FIGURES
 from eitlens.paper.figures.studio import Studio
 from eitlens.phantom import Ellipse, Phantom, stack
 from eitlens.posterior.guide import network as guides
@@ -84,9 +86,9 @@ def test_drawn_with_nothing_and_saying_so(name, bare, tmp_path):
     assert (tmp_path / f"{name}.png").exists()
 
 
-def test_an_unknown_figure():
-    with pytest.raises(InputError, match="no figure is called 'fig7'"):
-        figure("fig7")
+def test_an_unknown_figure(tmp_path):
+    with pytest.raises(InputError, match=r"figure must be one of fig1-pipeline, .*, got 'fig7'"):
+        figures(["fig7"], out=tmp_path)
 
 
 def test_the_sweep_of_a_network_is_read(full):
@@ -97,14 +99,12 @@ def test_the_sweep_of_a_network_is_read(full):
 
 def test_chords_lie_on_the_interface():
     disk = stack([Phantom([Ellipse((0.1, 0.0), (0.4, 0.4), 0.0)])])
-    nodes = Square(16).nodes()
-    triangles = samples._triangles(nodes)
-    assert len(triangles) == 2 * 16**2
-    inside = samples._inside(disk, triangles)
-    cut = (inside.sum(1) % 3) > 0
-    ends = samples._chords(disk, triangles[cut], inside[cut]).reshape(-1, 2)
-    radius = (ends - torch.tensor([0.1, 0.0])).norm(dim=1)
-    np.testing.assert_allclose(radius.numpy(), 0.4, atol=1e-7)
+    chords = samples.chords(Square(16), disk)
+    radius = (chords - torch.tensor([0.1, 0.0])).norm(dim=-1)
+    np.testing.assert_allclose(radius.numpy(), 0.4, atol=1e-9)
+    # They close to a polygon, each within a cell.
+    assert float(chords.diff(dim=1).norm(dim=-1).max()) < 2**0.5 * 2 / 16
+    assert torch.equal(chords[:, 0].sort(0).values, chords[:, 1].sort(0).values)
 
 
 def test_examples_survive_the_file(full, tmp_path):
@@ -127,7 +127,7 @@ def test_the_levels_shown_are_first_coarsest_and_next():
 
 
 def test_theorem_1_sees_more_with_more_currents():
-    found = theorem1.study(Square(40), Phantom([Ellipse((0.2, 0.1), (0.3, 0.2), 0.5)]))
+    found = theorems.study(Square(40), Phantom([Ellipse((0.2, 0.1), (0.3, 0.2), 0.5)]))
     assert found.auc[-1] > 0.95 > found.auc[0]
     assert found.error[-1] < found.error[0]
 
@@ -139,13 +139,13 @@ def test_the_dice_of_an_image_is_that_of_table_1():
     assert 0.0 in kept
     assert 1.0 in kept
     expected = float(soft_dice(logits[None], (level < 0).double()[None]))
-    assert reconstructions._dice(kept, level) == pytest.approx(expected, abs=1e-3)
+    assert networks._dice(kept, level) == pytest.approx(expected, abs=1e-3)
 
 
 def test_panels_to_compare_have_one_scale_and_empty_ones_no_say():
     one, other, empty = Figure().subplots(1, 3)
     one.plot([0, 1], [0.6, 0.7])
     other.plot([0, 1], [0.8, 0.9])
-    robustness._same_limits([one, other, empty])
+    same_limits([one, other, empty], "y")
     assert one.get_ylim() == other.get_ylim()
     assert 0.5 < one.get_ylim()[0] < 0.6 < 0.9 < one.get_ylim()[1] < 1.0

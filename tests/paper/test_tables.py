@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from eitlens.errors import InputError
-from eitlens.evaluate.statistics import Summary
+from eitlens.evaluate.statistics import MetricSummary
 from eitlens.paper import orderings, table1
-from eitlens.paper.cards import refreshed, scored
 from eitlens.paper.cells import Cell, Record, read_record, read_shipped, read_table, wanted
 from eitlens.paper.markdown import number, table, with_interval
 from eitlens.paper.page import Places, compose
 from eitlens.paper.published import LEVELS, published
-from eitlens.paper.quotes import lookup, refresh, sources
+from eitlens.paper.quotes import cards, lookup, refresh, refresh_card, sources
 from eitlens.weights import SHIPPED
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +21,7 @@ PLACES = Places(ROOT)
 
 
 def _record(dice: float, width: float = 0.001) -> Record:
-    summary = Summary(dice, dice, dice - width, dice + width)
+    summary = MetricSummary(dice, dice, dice - width, dice + width)
     return Record({}, {}, {0.0: {"soft_dice": summary}})
 
 
@@ -38,16 +37,16 @@ def test_prose_quotes_what_the_result_files_say(page):
 
 
 def test_the_model_cards_say_what_the_evaluations_say():
-    cards = scored(SHIPPED)
-    assert [card.parent.name for card in cards] == ["flagship", "uit-small"]
-    for card in cards:
-        assert card.read_text() == refreshed(card), "run `eitlens benchmark table1`"
+    found = cards(SHIPPED)
+    assert [card.parent.name for card in found] == ["flagship", "uit-small"]
+    for card in found:
+        assert card.read_text() == refresh_card(card), "run `eitlens benchmark table1`"
 
 
 def test_a_card_without_scores_is_left_alone(tmp_path):
     (tmp_path / "guide").mkdir()
     (tmp_path / "guide" / "card.md").write_text("no network\n")
-    assert scored(tmp_path) == []
+    assert cards(tmp_path) == []
 
 
 def test_every_cell_is_there_small_and_whole():
@@ -183,7 +182,7 @@ def test_a_damaged_evaluation_of_a_network_is_one_line(values, message, tmp_path
 
 def test_numbers_and_tables():
     assert (number(0.0564), number(0.8971), number(None)) == ("0.0564", "0.897", "–")
-    assert with_interval(Summary(0.883, 0.8, 0.881, 0.885)) == "0.883 ± 0.002"
+    assert with_interval(MetricSummary(0.883, 0.8, 0.881, 0.885)) == "0.883 ± 0.002"
     assert table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
 
 

@@ -14,7 +14,7 @@ from eitlens.paper.cells import Cell, read_record
 from eitlens.paper.training import RESERVE, Plan, fill, missing, run_cell
 from eitlens.paper.variants import VARIANTS
 from eitlens.train.config import TrainConfig
-from eitlens.train.lock import claim
+from eitlens.train.lock import lock_file
 
 CELL = Cell("fno", 0.05)
 RESULTS = Path(__file__).parents[2] / "results"
@@ -75,13 +75,13 @@ def test_processes_share_the_cells(plan, monkeypatch):
         return True
 
     monkeypatch.setattr("eitlens.paper.training.run_cell", run)
-    with claim(plan.claim(cells[0])) as mine:
+    with lock_file(plan.claim(cells[0])) as mine:
         assert mine
         assert fill(plan, [cells[2], *cells[:2]]) == {cells[2]: "finished"}
     assert trained == [cells[2]]
     finished.unlink()
     finished.parent.rmdir()
-    with claim(plan.claim(cells[0])) as mine:
+    with lock_file(plan.claim(cells[0])) as mine:
         assert mine
 
 
@@ -147,5 +147,5 @@ def test_variants_are_valid_and_change_something(name):
 
 
 def test_an_unknown_variant_is_refused():
-    with pytest.raises(InputError, match="no variant is called 'big'"):
+    with pytest.raises(InputError, match=r"variant must be one of .*, got 'big'"):
         Plan(RESULTS, RESULTS, "big")

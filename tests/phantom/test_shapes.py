@@ -13,11 +13,11 @@ SAMPLERS = (EllipseSampler(seed=5), PolygonSampler(seed=5, corners=7))
 ROWS: dict[type[Shape], Tensor] = {g.kind: g.parameters[:, 0] for s in SAMPLERS for g in s.batch(0, 6).groups}
 POINTS = 2 * torch.rand(500, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 1
 
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.__name__)
 
 
 def test_every_kind_has_a_sampler_here() -> None:
-    assert set(ROWS) == set(KINDS)
+    assert set(ROWS) == set(KINDS.values())
 
 
 @every_kind

@@ -8,8 +8,7 @@ from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide import training
 from eitlens.posterior.guide.network import Guide, GuideConfig
 from eitlens.posterior.guide.training import Bank, Recipe, train_guide
-from eitlens.posterior.model.coordinates import Coordinates
-from eitlens.posterior.model.ordered import from_numbers, in_order, ordered, to_numbers
+from eitlens.posterior.model.coordinates import Coordinates, from_numbers, in_order, ordered, to_numbers
 
 SQUARE = Square(32)
 

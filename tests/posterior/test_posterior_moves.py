@@ -15,9 +15,8 @@ from eitlens.phantom import EllipseSampler
 from eitlens.posterior.model.likelihood import Likelihood
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.moves.chains import Chains
-from eitlens.posterior.moves.jumps import jump
+from eitlens.posterior.moves.jumps import jump, perturbations
 from eitlens.posterior.moves.manifold import manifold_step
-from eitlens.posterior.moves.perturbations import perturbations
 from eitlens.posterior.moves.surface import TOLERANCE, Frame, components_to, project
 from eitlens.posterior.sampler.diagnostics import functions
 

@@ -12,7 +12,9 @@ from eitlens.feature.storage import read_input
 from eitlens.feed import Noise, Pipeline
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, Schedule, SourceConfig, TrainConfig, train
-from eitlens.train.sources import Examples, Part, Supply
+from eitlens.train.examples import ExampleFeed
+from eitlens.train.processes import Processes
+from eitlens.train.supply import Supply
 
 CPU = torch.device("cpu")
 TINY = {
@@ -43,8 +45,8 @@ def test_a_bank_is_shown_again_and_groups_change_nothing(data):
     assert bank.phantoms is None
     codes = Codes.of_data(data.n, data.currents, bank.difference, 16)
     pipeline = Pipeline(codes, Noise((0.1,)), augment=True, counts=(1, data.currents.count), seed=3)
-    plain = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU)
-    grouped = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, group=3)
+    plain = ExampleFeed(supply.source(4, 5, Processes()), pipeline, CPU)
+    grouped = ExampleFeed(supply.source(4, 5, Processes()), pipeline, CPU, group=3)
     for step in (0, 1, 4, 5, 6, 11):
         a, b = plain(step), grouped(step)
         torch.testing.assert_close(a.features, b.features, atol=1e-4, rtol=1e-4)

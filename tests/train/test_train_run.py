@@ -23,15 +23,15 @@ from eitlens.files import write_json
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, SourceConfig, loggers, train
 from eitlens.train import folder as folders
-from eitlens.train import lock as claims
 from eitlens.train.checkpoint import Progress, read, write
-from eitlens.train.fabric import float32_products
 from eitlens.train.folder import read_log
-from eitlens.train.lock import claim
+from eitlens.train.lock import lock_file
+from eitlens.train.processes import float32_products
+from eitlens.train.progress import ProgressTracker
 from eitlens.train.setup import prepare
 from eitlens.train.state import State
-from eitlens.train.stopwatch import Clock
-from eitlens.train.validation import even_batch
+from eitlens.train.supply import Supply
+from eitlens.train.validation import equal_batch
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,6 @@ def test_trained_weights_score_as_in_validation(run, finished, data):
     """The weights with their features, read from disk, give the metrics of the result to the digit."""
     from eitlens.evaluate import metrics
     from eitlens.feed import Pipeline
-    from eitlens.train.sources import Supply
 
     trained = Trained.load(finished, "last")
     samples = Supply.open(run.data).split("validation", torch.device("cpu"))
@@ -93,9 +92,8 @@ def test_training_and_validation_are_compiled_once_each(run, tmp_path, monkeypat
         programs.append((mode, torch.is_grad_enabled(), batch))
         return graph.forward
 
-    def quick(network, mode="default", backend=None, **settings):
-        # Fabric compiles what it has wrapped again, with the backend it was given here.
-        return compiled(network, backend=backend or partial(trace, mode), **settings)
+    def quick(network, mode="default", **settings):
+        return compiled(network, backend=partial(trace, mode), **settings)
 
     small = NetworkConfig("unet", {"width": 8, "resolution": 32, "levels": 2})
     config = replace(run, network=small, samples=16, validate_every=1)
@@ -109,7 +107,7 @@ def test_training_and_validation_are_compiled_once_each(run, tmp_path, monkeypat
 
 
 def test_validation_in_batches_of_one_size():
-    assert [even_batch(count) for count in (2160, 1024, 100, 131, 6)] == [120, 128, 100, 128, 128]
+    assert [equal_batch(count) for count in (2160, 1024, 100, 131, 6)] == [120, 128, 100, 128, 128]
 
 
 def test_weights_of_half_the_size(finished, tmp_path):
@@ -199,7 +197,7 @@ def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run/config.json", run.to_dict())
     before = (tmp_path / "run/config.json").read_bytes()
-    with claim(tmp_path / "run/.claim"), pytest.raises(InputError, match="another process trains here"):
+    with lock_file(tmp_path / "run/.claim"), pytest.raises(InputError, match="another process trains here"):
         train(run, tmp_path / "run", "cpu")
     assert (tmp_path / "run/config.json").read_bytes() == before
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]
@@ -220,35 +218,40 @@ def test_of_two_processes_started_together_in_a_new_folder_one_trains(run, tmp_p
     assert len(refused) == 1
 
 
-def test_a_claim_leaves_nothing_behind_and_nothing_left_behind_is_a_claim(tmp_path):
+def test_a_lock_leaves_nothing_behind_and_nothing_left_behind_is_a_lock(tmp_path):
     path = tmp_path / "new" / "work"
-    with claim(path) as mine, claim(path) as other:
+    with lock_file(path) as mine, lock_file(path) as other:
         assert (mine, other) == (True, False)
         assert path.exists()
     assert not path.exists()
     path.touch()  # by a process that was killed, or copied with its folder
-    with claim(path) as mine:
+    with lock_file(path) as mine:
         assert mine
 
 
-def test_a_lock_on_a_file_that_its_holder_has_taken_away_is_no_claim(tmp_path, monkeypatch):
-    path, lock = tmp_path / "work", claims._lock
+@pytest.mark.skipif(os.name != "posix", reason="a locked file can be removed")
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_lock_on_a_file_that_its_holder_has_removed_is_no_lock(wait, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    path, lock = tmp_path / "work", fcntl.flock
 
-    def late(stream, wait):
+    def late(*given):
         """The holder ends after the file was opened and before it is locked."""
-        monkeypatch.setattr(claims, "_lock", lock)
+        monkeypatch.setattr(fcntl, "flock", lock)
         path.unlink()
-        return lock(stream, wait)
+        return lock(*given)
 
-    monkeypatch.setattr(claims, "_lock", late)
-    with claim(path) as mine, claim(path) as other:
-        assert (mine, other) == (True, False)
+    monkeypatch.setattr(fcntl, "flock", late)
+    with lock_file(path, wait) as mine, lock_file(path) as other:
+        assert (mine, other) == (wait, not wait)  # whoever waits tries again
 
 
 @pytest.mark.parametrize(("select", "better"), [("paper_l2", 0.1), ("soft_dice", 0.9)])
 def test_a_validation_that_is_no_number_is_best_only_as_long_as_it_is_alone(select, better):
     weight = torch.zeros(1)
-    setup = SimpleNamespace(clock=Clock(9, 0), kept=SimpleNamespace(state_dict=lambda: {"w": weight}))
+    setup = SimpleNamespace(
+        tracker=ProgressTracker(9, 0), kept=SimpleNamespace(state_dict=lambda: {"w": weight})
+    )
     state = State(setup, None, select)
     kept = []
     for value in (math.nan, 0.5, math.nan, better, 0.5):
@@ -323,15 +326,15 @@ def test_more_currents_than_there_are(run, data, tmp_path):
 def test_the_clock_fits_a_run_into_its_time(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    clock = Clock(None, 100.0)
+    tracker = ProgressTracker(None, 100.0)
     steps = 0
-    while not clock.done:
+    while not tracker.done:
         # Compilation takes 10 s, a step 0.1 s, and 0.2 s in the second half: the machine is shared.
-        now[0] += 10.0 if clock.step == 0 else 0.1 if now[0] < 50 else 0.2
-        clock.tick()
+        now[0] += 10.0 if tracker.step == 0 else 0.1 if now[0] < 50 else 0.2
+        tracker.advance()
         steps += 1
-        if clock.step % 10 == 0:
-            clock.retime()
+        if tracker.step % 10 == 0:
+            tracker.set_stride()
     assert now[0] == pytest.approx(100, abs=3)
     assert steps == pytest.approx(400 + 250, abs=30)
 

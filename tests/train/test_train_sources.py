@@ -7,7 +7,10 @@ from eitlens.errors import InputError
 from eitlens.feature import Features
 from eitlens.feed import Noise, Pipeline
 from eitlens.train import SourceConfig
-from eitlens.train.sources import Examples, FolderSource, Part, Supply
+from eitlens.train.examples import ExampleFeed
+from eitlens.train.processes import Processes
+from eitlens.train.sources import MemorySource
+from eitlens.train.supply import Supply
 
 CPU = torch.device("cpu")
 
@@ -17,11 +20,11 @@ def supply(data) -> Supply:
     return Supply.open(SourceConfig(stream=data, block=8))
 
 
-def test_examples_made_ahead_or_together_are_the_same(supply, data):
+def test_examples_made_in_advance_or_together_are_the_same(supply, data):
     pipeline = Pipeline(Features(data.n, data.currents), Noise((0.1,)), augment=True, seed=3)
-    plain = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU)
-    ahead = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, ahead=True)
-    grouped = Examples(supply.source(4, 5, CPU, Part()), pipeline, CPU, group=3)
+    plain = ExampleFeed(supply.source(4, 5, Processes()), pipeline, CPU)
+    ahead = ExampleFeed(supply.source(4, 5, Processes()), pipeline, CPU, prefetch=True)
+    grouped = ExampleFeed(supply.source(4, 5, Processes()), pipeline, CPU, group=3)
     for step in (0, 1, 2, 7, 3):
         a, b, c = plain(step), ahead(step), grouped(step)
         assert torch.equal(a.features, b.features)
@@ -33,8 +36,8 @@ def test_examples_made_ahead_or_together_are_the_same(supply, data):
 
 def test_an_epoch_shows_every_sample_once_and_processes_share_it(supply):
     samples = supply.split("train", CPU)
-    whole = FolderSource(samples, 8, 1, Part())
-    halves = [FolderSource(samples, 8, 1, Part(rank, 2)) for rank in range(2)]
+    whole = MemorySource(samples, 8, 1, Processes())
+    halves = [MemorySource(samples, 8, 1, Processes(rank, 2)) for rank in range(2)]
     assert whole.interval == 3
     for epoch in range(2):
         seen = []
@@ -56,12 +59,12 @@ def test_splits_share_nothing_and_may_be_cut(data):
 
 def test_a_batch_larger_than_the_data(supply):
     with pytest.raises(InputError, match="batch of 99 from 24 samples: expected 1"):
-        FolderSource(supply.split("train", CPU), 99, 0, Part())
+        MemorySource(supply.split("train", CPU), 99, 0, Processes())
 
 
 def test_a_batch_that_processes_cannot_share_is_refused_at_once(supply):
     with pytest.raises(InputError, match="batch of 8 cannot be shared by 3 processes"):
-        FolderSource(supply.split("train", CPU), 8, 0, Part(0, 3))
+        MemorySource(supply.split("train", CPU), 8, 0, Processes(0, 3))
 
 
 def test_an_empty_split(data):

@@ -28,7 +28,7 @@ _PAIRS_AT_ONCE = 16  # for memory: 16 gradients at 201² nodes take 10 MB
 
 
 def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> Field:
-    """Θ_L with L = `count`, or as many eigenpairs as stand above the noise floor if that is fewer.
+    """The sum Θ_L with L = `count`, or as many eigenpairs as stand above the noise floor if that is fewer.
 
     Infinite at nodes that are not in the body.
 
@@ -54,7 +54,7 @@ def picard_sum(domain: Domain, pairs: Eigenpairs, count: int | None = None) -> F
 def index_function(
     theta: Field, epsilon: float = 0.1, rho: float | None = None, fraction: float = 0.1
 ) -> Field:
-    """I_L in [0, 1], near 1 inside. Without `rho`, what Θ_L stays below on `fraction` of the body.
+    """The index function I_L in [0, 1], near 1 inside. Without `rho`, what Θ_L stays below on `fraction` of the body.
 
     >>> import eitlens as eit
     >>> theta = torch.tensor([[1.0, 10.0], [100.0, 1000.0]], dtype=torch.float64)

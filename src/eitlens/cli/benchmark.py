@@ -39,7 +39,7 @@ def table1(
         str, typer.Option(help="off, default, reduce-overhead or max-autotune.")
     ] = "reduce-overhead",
     runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
-    keep: Annotated[Path | None, typer.Option(help="Folder for 16-bit weights of finished cells.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Folder for 8-bit weights of finished cells.")] = None,
     root: Root = Path("."),
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
@@ -78,23 +78,16 @@ def table2(
 
     Example: eitlens benchmark table2 --machine "my laptop"
     """
-    from rich.console import Console
-    from rich.progress import track
-
+    from eitlens.cli.models import NODES, measured
     from eitlens.device import pick_device
-    from eitlens.evaluate import measure
     from eitlens.files import check_writable, make_folder, write_json
-    from eitlens.models import names as known
     from eitlens.paper.table2 import to_json
 
     place = pick_device(device)
     title = machine or _machine(place)
     target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
     check_writable(target)
-    wanted = names or known()
-    console = Console()
-    named = track(wanted, "measuring", console=console, transient=True, disable=not console.is_terminal)
-    costs = [measure(name, batch=batch, device=str(place), timed=timed) for name in named]
+    costs = measured(names, NODES, batch, str(place), timed)
     make_folder(target.parent)
     write_json(target, to_json(title, batch, costs))
     _write(root)
@@ -104,7 +97,8 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
     from rich.console import Console
 
     from eitlens.cli.show import say
-    from eitlens.cli.train import budget, draw_curve, observer, progress_bar
+    from eitlens.cli.train_options import budget
+    from eitlens.cli.train_report import draw_curve, observer, progress_bar
     from eitlens.paper.cells import Cell, wanted
     from eitlens.paper.training import RESERVE, fill, missing
 
@@ -132,12 +126,11 @@ def _write(root: Path) -> None:
     from rich.console import Console
 
     from eitlens.cli.show import say
-    from eitlens.cli.train import CURVE, draw_curve
+    from eitlens.cli.train_report import CURVE, draw_curve
     from eitlens.errors import InputError
     from eitlens.files import make_folder
-    from eitlens.paper.cards import refreshed, scored
     from eitlens.paper.page import Places, compose
-    from eitlens.paper.quotes import refresh
+    from eitlens.paper.quotes import cards, refresh, refresh_card
 
     places = Places(root)
     if not places.results.is_dir():
@@ -150,8 +143,8 @@ def _write(root: Path) -> None:
     places.page.write_text(compose(places), encoding="utf-8")
     for page in places.quoting:
         page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")
-    for card in scored(places.shipped):
-        card.write_text(refreshed(card), encoding="utf-8")
+    for card in cards(places.shipped):
+        card.write_text(refresh_card(card), encoding="utf-8")
     say(Console(), "tables: ", places.page)
 
 

@@ -29,7 +29,7 @@ def calibrate(
     from eitlens.cli.show import say
     from eitlens.device import pick_device
     from eitlens.errors import InputError
-    from eitlens.figures.calibration import calibration_figure
+    from eitlens.figures.evaluation import calibration_figure
     from eitlens.files import check_writable, write_atomically
     from eitlens.imaging import calibrate as fitting
     from eitlens.imaging.calibration import FILE

@@ -22,7 +22,7 @@ def demo(
 
     from eitlens.cli.show import say
     from eitlens.errors import InputError
-    from eitlens.figures.demo import demo_figure
+    from eitlens.figures.reconstruction import demo_figure
 
     if not out.suffix:
         raise InputError(f"{out}: give the picture a name that ends in .png, .pdf or .svg")

@@ -1,4 +1,4 @@
-"""`eitlens doctor`: whether everything that is needed is here and works."""
+"""`eitlens doctor`: a check that everything needed is here and works."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -10,9 +10,8 @@ import typer
 if TYPE_CHECKING:
     from eitlens.phantom import Phantom
 
-_PACKAGES = ("torch", "numpy", "scipy", "safetensors", "jaxtyping", "typer", "rich", "matplotlib")
+_PACKAGES = ("torch", "numpy", "scipy", "safetensors", "jaxtyping", "typer", "rich", "matplotlib", "filelock")
 _EXTRAS = {
-    "train": ("lightning",),
     "io": ("h5py",),
     "export": ("onnx", "onnxruntime", "onnxscript"),
     "web": ("fastapi", "uvicorn"),
@@ -20,11 +19,12 @@ _EXTRAS = {
 _ENERGY = -0.733370601570
 """∮ g (f - f0) of cos θ and the phantom of the self-test, by the boundary integral equation."""
 _TAU, _CURRENTS = 0.05, 3
+"""The noise and the currents of the self-test: a case that the scores of every shipped network have."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, whether it is in order, and what was found."""
+    """The subject of a check, whether it is in order, and the facts."""
 
     name: str
     ok: bool
@@ -63,7 +63,7 @@ def doctor(
 
 
 Look = Callable[[], str]
-"""What there is to say; raises where something is broken."""
+"""Says what it found; raises where something is broken."""
 
 
 def _looks(device: str) -> Iterator[tuple[str, Look]]:
@@ -100,9 +100,8 @@ def _device(device: str) -> str:
 
     chosen, threads = pick_device(device), torch.get_num_threads()
     if chosen.type != "cuda":
-        return f"CPU, threads: {threads}" + (
-            "" if torch.cuda.is_available() else "; no GPU that torch can use"
-        )
+        absent = "" if torch.cuda.is_available() else "; no GPU that torch can use"
+        return f"CPU, threads: {threads}{absent}"
     free, total = torch.cuda.mem_get_info(chosen)
     name = torch.cuda.get_device_name(chosen)
     return f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"

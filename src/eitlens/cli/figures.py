@@ -23,16 +23,18 @@ def figures(
     import torch
     from rich.console import Console
 
+    from eitlens.checks import choose
     from eitlens.cli.show import progress_bar, say
     from eitlens.files import check_writable
-    from eitlens.paper.figures.registry import FIGURES, figure
+    from eitlens.paper.figures.registry import FIGURES
     from eitlens.paper.figures.studio import Studio
 
     if listed:
         typer.echo("\n".join(FIGURES))
         return
-    wanted = {name: figure(name) for name in names or FIGURES}
+    wanted = names or list(FIGURES)
     for name, suffix in itertools.product(wanted, (".pdf", ".png")):
+        choose("figure", name, tuple(FIGURES))
         check_writable((out / name).with_suffix(suffix))
     # Everything here is small: on two cores that were busy, two threads took 9 min, one took 2.6 min.
     torch.set_num_threads(1)
@@ -45,8 +47,8 @@ def figures(
         studio = Studio(
             root / "results", samples=samples, tell=lambda text: bar.update(task, description=text)
         )
-        for name, draw in wanted.items():
+        for name in wanted:
             bar.update(task, description=name)
-            note = draw(studio, out / name)
+            note = FIGURES[name](studio, out / name)
             say(console, f"{out / name}.pdf, .png{note and ' · ' + note}")
             bar.advance(task)

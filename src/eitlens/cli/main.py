@@ -1,7 +1,10 @@
 """The entry point: one line a command, and the user's mistakes as one line and exit status 2."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +16,7 @@ from eitlens.cli.calibrate import calibrate
 from eitlens.cli.check import check
 from eitlens.cli.demo import demo
 from eitlens.cli.doctor import doctor
-from eitlens.cli.evaluate import evaluate, sweep
+from eitlens.cli.evaluate import evaluate
 from eitlens.cli.export import export
 from eitlens.cli.figures import figures
 from eitlens.cli.generate import generate
@@ -21,6 +24,7 @@ from eitlens.cli.models import models
 from eitlens.cli.reconstruct import reconstruct
 from eitlens.cli.serve import serve
 from eitlens.cli.simulate import simulate
+from eitlens.cli.sweep import sweep
 from eitlens.cli.train import train
 from eitlens.errors import ConvergenceError, InputError
 
@@ -73,11 +77,30 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="A Python module to import first, which registers things of your own."),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """See inside a body from measurements on its boundary."""
+    for name in plugin or ():
+        _imported(name)
+
+
+def _imported(name: str) -> None:
+    """Import a module of the user's, from the current folder too, as `python -m` would."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise InputError(
+            f"--plugin {name}: {error}: give a module's name, such as mine for mine.py here"
+        ) from None
+    finally:
+        sys.path.pop(0)
 
 
 _PANELS = {

@@ -1,4 +1,4 @@
-"""`eitlens models`: the networks there are and what they cost."""
+"""`eitlens models`: the networks and their costs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +7,8 @@ import typer
 if TYPE_CHECKING:
     from eitlens.evaluate import Cost
 
+NODES = 201
+"""Nodes a side of the paper's grid."""
 COLUMNS = (
     "network",
     "layers\nwidth",
@@ -23,44 +25,43 @@ def models(
     names: Annotated[
         list[str] | None, typer.Argument(help="Networks to list; all when none is named.")
     ] = None,
-    n: Annotated[int, typer.Option(help="Nodes a side of the grid.", min=32)] = 201,
+    n: Annotated[int, typer.Option(help="Nodes a side of the grid.", min=32)] = NODES,
     batch: Annotated[int, typer.Option(help="Images a forward pass, for the timing.", min=1)] = 1,
     device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[bool, typer.Option("--time/--no-time", help="Whether to time the forward pass.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List the networks with the paper's table of costs and ours, for one image.
 
     Example: eitlens models uit fno --no-time
     """
+    from dataclasses import asdict
+    from json import dumps
+
+    from eitlens.device import pick_device
+
+    found = measured(names, n, batch, str(pick_device(device)), timed)
+    if as_json:
+        typer.echo(dumps([asdict(cost) for cost in found], indent=2))
+    else:
+        _print_table(found, n)
+
+
+def measured(names: list[str] | None, n: int, batch: int, device: str, timed: bool) -> "list[Cost]":
+    """Measure the costs of the networks named, or of all, behind a bar."""
     from rich.console import Console
     from rich.progress import track
 
-    from eitlens.device import pick_device
     from eitlens.evaluate import measure
     from eitlens.models import names as known
 
-    place = str(pick_device(device))
-    # Standard output may be a pipe.
-    console = Console(stderr=True)
-    named = track(
-        names or known(), "measuring", console=console, transient=True, disable=not console.is_terminal
-    )
-    measured = [measure(name, n, batch, place, timed) for name in named]
-    if json:
-        _print_json(measured)
-    else:
-        _print_table(measured, n)
+    console = Console(stderr=True)  # standard output may be a pipe
+    wanted, quiet = names or known(), not console.is_terminal
+    shown = track(wanted, "measuring", console=console, transient=True, disable=quiet)
+    return [measure(name, n, batch, device, timed) for name in shown]
 
 
-def _print_json(measured: "list[Cost]") -> None:
-    import json
-    from dataclasses import asdict
-
-    typer.echo(json.dumps([asdict(cost) for cost in measured], indent=2))
-
-
-def _print_table(measured: "list[Cost]", n: int) -> None:
+def _print_table(costs: "list[Cost]", n: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -72,25 +73,23 @@ def _print_table(measured: "list[Cost]", n: int) -> None:
     )
     for index, column in enumerate(COLUMNS):
         table.add_column(column, justify="right" if index else "left")
-    for cost in measured:
+    for cost in costs:
         table.add_row(*_row(cost))
     Console().print(table)
 
 
 def _row(cost: "Cost") -> list[str]:
-    """Two lines: within 80 columns, and ours above the paper's."""
+    """Two lines a network: within 80 columns, and ours above the paper's."""
+    from eitlens.paper.markdown import number
+
     paper = cost.published
     return [
         f"[bold]{cost.preset}[/bold]\n[dim]{cost.title}[/dim]",
         f"{paper.layers}\n[dim]{paper.width}[/dim]",
-        f"{_or_dash(paper.modes, 'd')}\n[dim]{paper.norm}[/dim]",
+        f"{number(paper.modes, form='d')}\n[dim]{paper.norm}[/dim]",
         f"{cost.parameters:,}",
-        f"{cost.gflops:.2f}\n[dim]{_or_dash(paper.gflops, 'g')}[/dim]",
-        _or_dash(cost.transform_gflops or None, ".2f"),
+        f"{cost.gflops:.2f}\n[dim]{number(paper.gflops, form='g')}[/dim]",
+        number(cost.transform_gflops or None, form=".2f"),
         f"{cost.activation_mib:.0f}",
-        f"{_or_dash(cost.images_per_second, '.3g')}\n[dim]{_or_dash(paper.speed, 'g')}[/dim]",
+        f"{number(cost.images_per_second, form='.3g')}\n[dim]{number(paper.speed, form='g')}[/dim]",
     ]
-
-
-def _or_dash(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)

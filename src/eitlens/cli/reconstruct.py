@@ -55,8 +55,8 @@ def reconstruct(
     from eitlens.imaging.methods import METHODS
     from eitlens.measure import files
 
-    targets = _checked(out or [], Path(measurement))
-    chosen = METHODS[method]
+    targets, chosen = out or [], METHODS[method]
+    _check_targets(targets, Path(measurement))
     if seconds is not None and method != "posterior":
         raise InputError(f"--seconds {seconds:g}: only --method posterior takes its time; leave it out")
     with _shown(method) as told:
@@ -88,7 +88,7 @@ def _shown(method: str) -> "Iterator[Progress]":
         yield told
 
 
-def _checked(targets: list[Path], source: Path) -> list[Path]:
+def _check_targets(targets: list[Path], source: Path) -> None:
     from eitlens.errors import InputError
     from eitlens.files import check_writable
 
@@ -96,7 +96,6 @@ def _checked(targets: list[Path], source: Path) -> list[Path]:
         if target.suffix.lower() not in _SUFFIXES:
             raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
         check_writable(target, source)
-    return targets
 
 
 def _write(found: "Reconstruction", target: Path) -> None:

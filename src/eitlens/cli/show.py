@@ -1,4 +1,4 @@
-"""How the commands speak: a line as it is, and how far something is."""
+"""The voice of the commands: a line of text, and a progress bar."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ def say(console: "Console", text: str, path: Path | None = None, style: str = ""
 
 
 def progress_bar(console: "Console") -> "Progress":
-    """How many are done, rate and time left; nothing in a pipe, where a bar is noise."""
+    """A bar with the number done, the rate and the time left; nothing in a pipe, where a bar is noise."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
     from rich.text import Text

@@ -1,6 +1,7 @@
 """`eitlens simulate`: from a phantom in a JSON file to a measurement file."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from eitlens.phantom import Phantom
 
 _FINE = 200
+"""Cells a side of the paper's grid, which the networks of the package read."""
 
 
 def simulate(
@@ -31,6 +33,7 @@ def simulate(
         typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
     ] = 0,
     n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = _FINE,
+    body: Annotated[str, typer.Option(help="square, disk, or a body that a plug-in registers.")] = "square",
 ) -> None:
     """Simulate the boundary data of a phantom and write them as a measurement file.
 
@@ -43,12 +46,12 @@ def simulate(
     from eitlens.measure import files
     from eitlens.measure.formats import text
 
-    body = _chosen(phantom, random)
+    inclusions = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
     where = "" if phantom is None else _name(phantom)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
-        measurement, solver = _measured(body, where, currents, tau, seed, points, n)
+        measurement, solver = _measured(inclusions, where, currents, tau, seed, points, n, body)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
@@ -59,7 +62,7 @@ def simulate(
 
 
 def _chosen(path: Path | None, seed: int | None) -> "Phantom":
-    """From a file, or a random one."""
+    """Take the phantom from a file, or draw a random one."""
     from eitlens.errors import InputError
     from eitlens.phantom import EllipseSampler
 
@@ -74,10 +77,8 @@ def _phantom(path: Path) -> "Phantom":
     from eitlens.errors import InputError
     from eitlens.phantom import files as phantoms
 
-    if str(path) == "-":
-        return phantoms.parse(sys.stdin.buffer.read(phantoms.LARGEST_FILE + 1), _name(path))
     try:
-        with path.open("rb") as stream:
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
             return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), _name(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}: give a phantom as JSON (docs/measurements.md)") from None
@@ -88,17 +89,17 @@ def _name(path: Path) -> str:
 
 
 def _measured(
-    phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int
+    phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
 ) -> "tuple[Measurement, str]":
-    from eitlens.domain import Square
+    from eitlens.domain.bodies import BODIES
     from eitlens.errors import naming
     from eitlens.forward import currents
     from eitlens.forward.automatic import simulate as solve
-    from eitlens.measure.simulated import measured
+    from eitlens.measure.measurement import measured
 
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    square = Square(max(n, _FINE) if points else n)
-    g = currents.cosine(square, count)
+    domain = BODIES[body].at(max(n, _FINE) if points else n)
+    g = currents.cosine(domain, count)
     with naming(where):
-        clean, solver = solve(phantom, square, g)
-    return measured(square, g, clean, phantom.outside, tau, seed, points), solver
+        clean, solver = solve(phantom, domain, g)
+    return measured(domain, g, clean, phantom.outside, tau, seed, points), solver

@@ -1,19 +1,12 @@
 """`eitlens train`: train a network; stopped or killed and started again, it goes on where it was."""
 
-import json
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
-
-    from eitlens.train import TrainConfig
-
-CURVE = "learning_curve.png"
 
 
 def train(
@@ -38,7 +31,7 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     logger: Annotated[list[str] | None, typer.Option(help="tensorboard or wandb, too.")] = None,
     export: Annotated[
-        Path | None, typer.Option(help="Copy 16-bit weights and results here, also of a finished run.")
+        Path | None, typer.Option(help="Copy 8-bit weights and results here, also of a finished run.")
     ] = None,
     test: Annotated[bool, typer.Option(help="Evaluate on the test split at the end.")] = True,
 ) -> None:
@@ -49,14 +42,16 @@ def train(
     from rich.console import Console
 
     from eitlens.cli.show import say
+    from eitlens.cli.train_options import budget, build_recipe, changed_settings
+    from eitlens.cli.train_report import draw_curve, observer, progress_bar, rank
     from eitlens.errors import InputError
     from eitlens.files import check_writable
     from eitlens.train import train as fit
     from eitlens.train.folder import RunFolder
     from eitlens.train.loggers import create_logger
 
-    changes = _changes(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
-    recipe = _recipe(preset, config, changes, settings or [])
+    changes = changed_settings(data, stream, network, currents, tau, batch, (epochs, samples, minutes))
+    recipe = build_recipe(preset, config, changes, settings or [])
     console = Console()
     limit = budget("--stop-after", stop_after)
     if export is not None:
@@ -68,7 +63,7 @@ def train(
         if RunFolder(out).finished(recipe):
             _export(console, out, export)
             return
-    asked = logger if _rank() == 0 else None  # the first process logs for all
+    asked = logger if rank() == 0 else None  # the first process logs for all
     observers = [create_logger(name, recipe, out) for name in asked or []]
     try:
         with progress_bar(console) as bar:
@@ -77,7 +72,7 @@ def train(
     except KeyboardInterrupt:
         say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
         raise typer.Exit(130) from None
-    if _rank() > 0:
+    if rank() > 0:
         return
     draw_curve(out)
     if result is None:
@@ -92,127 +87,13 @@ def train(
         say(console, "run: ", out)
 
 
-def _changes(
-    data: Path | None,
-    stream: str | None,
-    network: str | None,
-    currents: int | None,
-    tau: list[float] | None,
-    batch: int | None,
-    length: tuple[float | None, int | None, float | None],
-) -> dict[str, Any]:
-    """The options given, as settings by their full names."""
-    from eitlens.dataset import preset
-
-    named = {"network.preset": network, "data.currents": currents, "batch": batch}
-    changes: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
-    if data is not None:
-        changes |= {"data.folder": str(data), "data.stream": None}
-    if stream is not None:
-        changes |= {"data.folder": "", "data.stream": preset(stream).to_dict()}
-    if tau:
-        changes |= {"noise.levels": tau, "noise.draw": "set"}
-    names = ("epochs", "samples", "minutes")
-    if any(value is not None for value in length):
-        changes |= {name: value or 0 for name, value in zip(names, length, strict=True)}
-    return changes
-
-
-def _recipe(preset: str, config: Path | None, changes: dict[str, Any], settings: list[str]) -> "TrainConfig":
-    from eitlens.train import TrainConfig
-    from eitlens.train import preset as named
-
-    values = (named(preset) if config is None else TrainConfig.read(config)).to_dict()
-    for key, value in [*changes.items(), *map(_setting, settings)]:
-        *parents, last = key.split(".")
-        place = values
-        for parent in parents:
-            inner = place.get(parent)
-            place[parent] = place = inner if isinstance(inner, dict) else {}
-        place[last] = value
-    return TrainConfig.from_dict(values)
-
-
-def budget(option: str, minutes: float | None) -> float:
-    """Minutes an option gives, all the time there is where it is left out."""
-    from eitlens.errors import InputError
-
-    if minutes is None:
-        return math.inf
-    if not 0 <= minutes < math.inf:
-        raise InputError(f"{option} {minutes:g}: give minutes >= 0, or leave it out for no limit")
-    return minutes
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    from eitlens.errors import InputError
-
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--set {text}: expected key=value, as schedule.lr=5e-4")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
-
-
-def progress_bar(console: "Console") -> "Progress":
-    """How much of a run is done, how well and how fast it goes."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:.1f} %"),
-        TextColumn("{task.fields[told]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=_rank() > 0 or not console.is_terminal,
-    )
-
-
-def observer(bar: "Progress", recipe: "TrainConfig") -> Any:
-    """Moves the bar with each row, and leaves a line for each validation."""
-    from eitlens.cli.show import say
-
-    task = bar.add_task(recipe.network.preset, total=1.0, told="")
-
-    def observe(row: dict[str, float]) -> None:
-        told = f"loss {row['loss']:.4f}, {row['images_per_second']:.0f} images/s"
-        bar.update(task, completed=row["progress"], told=told)
-        if "soft_dice" in row:
-            say(
-                bar.console,
-                f"step {row['step']}, {row['seconds'] / 60:.1f} min: {told}; validation: CE "
-                f"{row['cross_entropy']:.4f}, paper L2 {row['paper_l2']:.4f}, Dice {row['soft_dice']:.4f}",
-            )
-
-    return observe
-
-
-def _rank() -> int:
-    import os
-
-    return int(os.environ.get("RANK", "0"))
-
-
-def draw_curve(folder: Path) -> None:
-    """The learning curve of a run or a cell, beside its log."""
-    from eitlens.figures.training import learning_curve
-    from eitlens.train.folder import RunFolder, read_log
-
-    rows = read_log(RunFolder(folder).log)
-    if rows:
-        learning_curve(rows, folder / CURVE)
-
-
 def _export(console: "Console", run: Path, target: Path) -> None:
-    """What there is to bring home: weights, configuration, log, results; the first process brings it for all."""
+    """Copy 16-bit weights, configuration, log and results; the first process copies for all."""
     from eitlens.cli.show import say
+    from eitlens.cli.train_report import rank
     from eitlens.models.trained import save_compact
 
-    if _rank() > 0:
+    if rank() > 0:
         return
     for name in ("best", "last"):
         if (run / f"{name}.safetensors").exists():

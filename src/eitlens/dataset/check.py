@@ -21,7 +21,7 @@ _MEAN = 1e-9
 
 
 @dataclass(frozen=True)
-class Summary:
+class Checked:
     """What `check` looked at."""
 
     samples: int
@@ -35,7 +35,7 @@ class Summary:
     """Samples whose phantom was drawn and rasterised again."""
 
 
-def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> Summary:
+def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> Checked:
     """Read the whole data set; raise `InputError` with file and remedy at the first thing that is wrong."""
     dataset = Dataset.open(folder)
     shards = dataset.manifest.shards
@@ -49,7 +49,7 @@ def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> S
         if progress is not None:
             progress(shard.stop, len(dataset))
     size = sum(shard.bytes for shard in shards)
-    return Summary(
+    return Checked(
         len(dataset),
         dataset.manifest.currents.count,
         dataset.manifest.n,

@@ -2,21 +2,21 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from eitlens.checks import at_least, choose, known_keys
+from eitlens.checks import at_least, known_keys
+from eitlens.domain import Domain
+from eitlens.domain.bodies import BODIES, SQUARE, without_square
 from eitlens.errors import InputError
 from eitlens.files import read_json
+from eitlens.forward import Solver
+from eitlens.forward.automatic import SOLVERS
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.phantom import Ellipse, Sampler
+from eitlens.phantom.samplers import SAMPLERS
 
-if TYPE_CHECKING:
-    from eitlens.domain import Square
-    from eitlens.forward import Solver
-    from eitlens.phantom import Sampler
-
-SolverName = Literal["boundary-integral", "grid"]
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 FINEST = 1000
@@ -25,9 +25,9 @@ FINEST = 1000
 
 @dataclass(frozen=True)
 class SamplerConfig:
-    """Random phantoms: `count` ellipses or polygons of the sampler's own sizes, `gap` apart if `disjoint`."""
+    """Random phantoms: `count` shapes of a registered sampler's own sizes, `gap` apart if `disjoint`."""
 
-    shapes: Literal["ellipses", "polygons"] = "ellipses"
+    shapes: str = "ellipses"
     seed: int = 1127802
     count: int = 4
     disjoint: bool = False
@@ -37,49 +37,32 @@ class SamplerConfig:
     outside: float = 1.0
 
     def __post_init__(self) -> None:
-        choose("sampler: shapes", self.shapes, ("ellipses", "polygons"))
+        SAMPLERS.check("sampler: shapes", self.shapes)
         at_least("sampler: seed", self.seed, 0)
         at_least("sampler: count", self.count, 1)
 
-    def build(self) -> "Sampler":
+    def build(self) -> Sampler:
         """The sampler: phantom k is a pure function of (seed, k)."""
-        from eitlens.phantom import EllipseSampler, PolygonSampler
-
-        kind = EllipseSampler if self.shapes == "ellipses" else PolygonSampler
-        return kind(
-            seed=self.seed,
-            count=self.count,
-            disjoint=self.disjoint,
-            gap=self.gap,
-            extent=self.extent,
-            inside=self.inside,
-            outside=self.outside,
-        )
+        settings = asdict(self)
+        return SAMPLERS[settings.pop("shapes")](**settings)
 
 
 @dataclass(frozen=True)
 class SolverConfig:
     """A forward solver by name. `tolerance` is the solver's own when left out."""
 
-    name: SolverName = "grid"
+    name: str = "grid"
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        choose("solver: name", self.name, get_args(SolverName))
+        SOLVERS.check("solver: name", self.name)
         if not isinstance(self.tolerance, int | float | None):
             raise InputError(f"solver: tolerance must be a number or left out, got {self.tolerance!r}")
 
-    def build(self, domain: "Square") -> "Solver":
+    def build(self, domain: Domain) -> Solver:
         """The solver on a domain."""
-        if self.name == "boundary-integral":
-            from eitlens.forward import BoundaryIntegralSolver
-
-            exact = BoundaryIntegralSolver(domain)
-            return exact if self.tolerance is None else replace(exact, tolerance=self.tolerance)
-        from eitlens.forward.grid import GridSolver
-
-        grid = GridSolver(domain)
-        return grid if self.tolerance is None else replace(grid, tolerance=self.tolerance)
+        settings = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        return SOLVERS[self.name](domain, **settings)
 
 
 @dataclass(frozen=True)
@@ -99,8 +82,10 @@ class DataConfig:
     currents: CurrentsConfig = field(default_factory=CurrentsConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     solver: SolverConfig = field(default_factory=SolverConfig)
+    body: str = SQUARE.name
 
     def __post_init__(self) -> None:
+        BODIES.check("body", self.body)
         at_least("n", self.n, 16)
         if self.n > FINEST:
             raise InputError(f"n must be at most {FINEST}, got {self.n}: choose a coarser grid")
@@ -109,7 +94,7 @@ class DataConfig:
             at_least(split, getattr(self, split), 0)
         at_least("samples in all", self.count, 1)
         if self.solver.name == "boundary-integral" and not (
-            self.sampler.disjoint and self.sampler.shapes == "ellipses"
+            self.sampler.disjoint and SAMPLERS[self.sampler.shapes].kind is Ellipse
         ):
             raise InputError(
                 "the boundary-integral solver needs ellipses that do not touch: "
@@ -117,11 +102,9 @@ class DataConfig:
             )
 
     @property
-    def domain(self) -> "Square":
+    def domain(self) -> Domain:
         """The body and its grid."""
-        from eitlens.domain import Square
-
-        return Square(self.n)
+        return BODIES[self.body].at(self.n)
 
     @property
     def count(self) -> int:
@@ -146,7 +129,7 @@ class DataConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        return asdict(self)
+        return without_square(asdict(self))
 
     @staticmethod
     def from_dict(values: object) -> "DataConfig":

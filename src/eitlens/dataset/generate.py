@@ -105,7 +105,7 @@ def generate(
     sweep(folder)
     mine = [k for k in range(len(config.shards)) if k % part.count == part.index]
     state = {k: _state(folder / shard_name(k), config.digest) for k in mine}
-    job = _Job(config, folder, where, progress, _samples(config, mine))
+    job = _Making(config, folder, where, progress, _samples(config, mine))
     job.advance(_samples(config, [k for k in mine if state[k] == "whole"]))
     missing = [k for k in mine if state[k] != "whole"]
     job.run(missing, workers or available_cores())
@@ -115,7 +115,7 @@ def generate(
     return Report(made, _samples(config, mine) - made, replaced, complete)
 
 
-class _Job:
+class _Making:
     """The shards one process makes, on several threads of a CPU or one GPU."""
 
     def __init__(
@@ -176,7 +176,8 @@ def _check_shard(config: DataConfig) -> None:
 
 def _header(config: DataConfig, k: int, device: torch.device) -> Header:
     start, stop = config.shards[k]
-    return Header(config.digest, start, stop, config.n, asdict(config.currents), made_with(device))
+    currents = asdict(config.currents)
+    return Header(config.digest, start, stop, config.n, currents, made_with(device), body=config.body)
 
 
 def _state(path: Path, digest: str) -> str:
@@ -224,6 +225,7 @@ def _finish(config: DataConfig, folder: Path) -> bool:
         source={"config": config.to_dict()},
         made_with=tuple(sorted({header.made_with for header in headers.values()})),
         shards=list_shards(folder, headers),
+        body=config.body,
     )
     write_manifest(folder, manifest)
     return True

@@ -66,7 +66,7 @@ def export_hdf5(
     make_folder(folder)
     paths = folder / f"{PHI}_part{part}.h5", folder / f"{TARGET}_part{part}.h5"
     start, stop = dataset.manifest.splits[split]
-    side, channels = dataset.domain.n + 1, dataset.manifest.currents.count
+    side, channels = dataset.domain.shape[0], dataset.manifest.currents.count
     kind = {torch.float32: "f4", torch.float64: "f8"}[dtype]
     with disk_errors(paths[0]), _fresh(h5py, paths[0]) as first, _fresh(h5py, paths[1]) as second:
         phi = first.create_dataset("phi", (stop - start, channels, side, side), kind)

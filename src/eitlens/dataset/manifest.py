@@ -8,6 +8,7 @@ from typing import Any
 from eitlens.checks import known_keys
 from eitlens.dataset.config import SPLITS, Split
 from eitlens.dataset.shard import VERSION, Header
+from eitlens.domain.bodies import SQUARE, without_square
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, sha256, write_atomically
 from eitlens.forward.currents import CurrentsConfig
@@ -42,6 +43,7 @@ class Manifest:
     shards: tuple[Shard, ...]
     format: str = FORMAT
     version: int = VERSION
+    body: str = SQUARE.name
 
     @property
     def count(self) -> int:
@@ -59,7 +61,7 @@ def list_shards(folder: Path, headers: dict[str, Header]) -> tuple[Shard, ...]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write it, whole or not at all."""
-    values = {"format": FORMAT, "version": VERSION} | asdict(manifest)
+    values = {"format": FORMAT, "version": VERSION} | without_square(asdict(manifest))
     write_atomically(folder / FILE, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
 
 
@@ -96,7 +98,14 @@ def _checked(path: Path, values: dict[str, Any]) -> Manifest:
         currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, str(path)))
         made_with = tuple(values["made_with"])
         manifest = Manifest(
-            values["name"], int(values["n"]), currents, splits, values["source"], made_with, shards
+            values["name"],
+            int(values["n"]),
+            currents,
+            splits,
+            values["source"],
+            made_with,
+            shards,
+            body=values.get("body", SQUARE.name),
         )
     except (KeyError, TypeError, IndexError, ValueError) as error:
         if isinstance(error, InputError):

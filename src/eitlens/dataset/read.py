@@ -1,17 +1,22 @@
 """Reading a data set: cheap to open, samples are read when a split is asked for."""
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from eitlens.checks import choose
+from eitlens.dataset.arrays import write_arrays
 from eitlens.dataset.config import SPLITS, DataConfig, Split
 from eitlens.dataset.manifest import Manifest, Shard, read_manifest
 from eitlens.dataset.samples import Samples, concatenate
 from eitlens.dataset.shard import Header, read_header, read_samples
-from eitlens.domain import Square
+from eitlens.domain import Domain
 from eitlens.domain.base import CPU
+from eitlens.domain.bodies import BODIES, SQUARE
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
 from eitlens.forward.currents import CurrentsConfig
@@ -23,6 +28,13 @@ class Dataset:
 
     Opening checks the manifest and, of every shard, that it is there, whole (its size) and says it is what
     the manifest lists; `eitlens check` also reads every byte.
+
+    >>> square = eit.Square(16)
+    >>> phantoms = eit.EllipseSampler(seed=0, count=1, disjoint=True).batch(0, 20)
+    >>> difference = eit.BoundaryIntegralSolver(square, 1e-4).difference(phantoms, eit.currents.cosine(square, 2))
+    >>> data = eit.Dataset.from_arrays(difference, eit.indicator(square, phantoms))
+    >>> len(data), len(data.split("train"))
+    (20, 16)
     """
 
     folder: Path
@@ -41,17 +53,45 @@ class Dataset:
                 )
         return dataset
 
+    @staticmethod
+    def from_arrays(
+        difference: Any,
+        truth: Any,
+        folder: str | Path | None = None,
+        *,
+        body: str | Domain = SQUARE,
+        currents: CurrentsConfig | None = None,
+        validation: float = 0.1,
+        test: float = 0.1,
+    ) -> "Dataset":
+        """Write arrays that you already have as a data set, and open it.
+
+        Args:
+            difference: (samples, L, N) values of f - f0 at the boundary nodes of the body.
+            truth: (samples, n + 1, n + 1) pictures on its grid, 1 in an inclusion and 0 elsewhere, x along the rows.
+            folder: where the data set goes; a temporary folder if left out.
+            body: the body, by its name or as an object with a registered name.
+            currents: the family of the L currents, cosines if left out.
+            validation: the share of the samples for validation.
+            test: the share of the samples for testing; those of the test are the last.
+        """
+        where = Path(tempfile.mkdtemp(prefix="eitlens-") if folder is None else folder)
+        chosen = BODIES[body if isinstance(body, str) else body.name]
+        known = CurrentsConfig(count=max(1, *np.shape(difference)[-2:-1])) if currents is None else currents
+        write_arrays(where, difference, truth, chosen, known, (validation, test))
+        return Dataset.open(where)
+
     def __len__(self) -> int:
         return self.manifest.count
 
     @property
-    def domain(self) -> Square:
+    def domain(self) -> Domain:
         """The body and its grid."""
-        return Square(self.manifest.n)
+        return BODIES[self.manifest.body].at(self.manifest.n)
 
     @property
     def currents(self) -> Currents:
-        """The currents (L, 4n)."""
+        """The currents (L, N)."""
         return self.manifest.currents.build(self.domain)
 
     @property
@@ -96,5 +136,9 @@ class Dataset:
         if found != expected:
             raise InputError(
                 f"{path}: (start, stop, n, currents, family) = {found}, the manifest says {expected}: is it its own?"
+            )
+        if header.body != self.manifest.body:
+            raise InputError(
+                f"{path}: of the body {header.body!r}, the manifest says {self.manifest.body!r}: is it its own?"
             )
         return header

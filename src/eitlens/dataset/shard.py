@@ -1,6 +1,6 @@
 """One shard: a safetensors file that says what it is and carries the checksum of its own data.
 
-Tensors: `difference` (samples, L, 4n) float64, `mask` (samples, ⌈(n+1)²/8⌉) uint8, and the shape parameters
+Tensors: `difference` (samples, L, N) float64, `mask` (samples, ⌈(n+1)²/8⌉) uint8, and the shape parameters
 of `eitlens.phantom.tensors`. The metadata is one JSON text under the key `eitlens`: with a single key the
 file's bytes do not depend on the order in which a hash table is walked. Nothing is ever unpickled.
 
@@ -23,6 +23,7 @@ from torch import Tensor
 
 from eitlens.checks import known_keys
 from eitlens.dataset.samples import Samples, packed_size
+from eitlens.domain.bodies import BODIES, SQUARE, without_square
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, write_atomically
 from eitlens.forward.currents import CurrentsConfig
@@ -51,6 +52,7 @@ class Header:
     sha256: str = ""
     """Of the data that follow the header."""
     version: int = VERSION
+    body: str = SQUARE.name
 
 
 def shard_name(number: int) -> str:
@@ -72,7 +74,7 @@ def write_shard(path: Path, header: Header, samples: Samples) -> None:
     content |= {} if samples.phantoms is None else phantoms.to_tensors(samples.phantoms)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in content.items()}
     digest = hashlib.sha256(_data(save(tensors))).hexdigest()
-    text = json.dumps(asdict(header) | {"sha256": digest}, sort_keys=True)
+    text = json.dumps(without_square(asdict(header)) | {"sha256": digest}, sort_keys=True)
     write_atomically(path, save(tensors, {_KEY: text}))
 
 
@@ -82,8 +84,8 @@ def read_header(path: Path) -> Header:
         header = _header(path, file.metadata())
         shape = tuple(file.get_slice("difference").get_shape())
         mask = tuple(file.get_slice("mask").get_shape())
-        count = header.stop - header.start
-        expected = (count, header.currents["count"], 4 * header.n), (count, packed_size(header.n + 1))
+        count, nodes = header.stop - header.start, BODIES[header.body].at(header.n).boundary_size
+        expected = (count, header.currents["count"], nodes), (count, packed_size(header.n + 1))
     if (shape, mask) != expected:
         raise DamagedError(
             f"{path}: tensors of shape {shape} and {mask}, expected {expected[0]} and {expected[1]}: {_AGAIN}"

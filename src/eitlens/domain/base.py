@@ -40,6 +40,9 @@ class Domain(ABC):
     the closed loop, counter-clockwise. Integrals over the boundary use the trapezoid rule on that loop, so
     every node has the same weight `boundary_weight`, the mean of a boundary function is the plain mean of its
     values, and a current g is the set of point sources of strength `boundary_weight * g[k]` at the nodes.
+
+    >>> [round(body.perimeter, 2) for body in (eit.Square(200), eit.Disk(200))]
+    [8.0, 6.28]
     """
 
     name: ClassVar[str]

@@ -8,13 +8,12 @@ derivatives. It reproduces the data at the points and is of fourth order in the 
 without corners has the periodic spline.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float64
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 from torch import Tensor
@@ -95,29 +94,11 @@ def to_nodes(
     """The spline through values of f - f0 at arclengths s, at the boundary nodes."""
     order = torch.argsort(s)
     spline = _fit(s[order].numpy(), values[:, order].numpy(), domain)
-    return torch.from_numpy(spline(domain.arclength().numpy()))
+    nodes = domain.arclength().numpy()
+    return torch.from_numpy(spline(np.where(nodes < spline.x[0], nodes + domain.perimeter, nodes)))
 
 
-@dataclass(frozen=True)
-class _Spline:
-    """Cubics between knots x_0 < … < x_K, once around the boundary, by values and slopes there, (rows, knots)."""
-
-    knots: Array
-    values: Array
-    slopes: Array
-
-    def __call__(self, s: Array) -> Array:
-        s = np.where(s < self.knots[0], s + (self.knots[-1] - self.knots[0]), s)
-        k = np.clip(np.searchsorted(self.knots, s, side="right") - 1, 0, len(self.knots) - 2)
-        h = self.knots[k + 1] - self.knots[k]
-        t = (s - self.knots[k]) / h
-        a, b = self.values[:, k], self.values[:, k + 1]
-        p, q = h * self.slopes[:, k], h * self.slopes[:, k + 1]
-        result: Array = a + t * (p + t * (3 * (b - a) - 2 * p - q + t * (2 * (a - b) + p + q)))
-        return result
-
-
-def _fit(s: Array, values: Array, domain: Domain) -> _Spline:
+def _fit(s: Array, values: Array, domain: Domain) -> CubicHermiteSpline:
     """Solve for the slopes at the points and the values at corners that were not measured.
 
     With Δ = (v_+ - v) / h², the second derivatives at the ends of an interval are 6Δ - (4p + 2q)/h and
@@ -134,7 +115,7 @@ def _fit(s: Array, values: Array, domain: Domain) -> _Spline:
     unknown = _solve(np.diff(around), is_corner, known, data)
     full = np.where(known, data, unknown), np.where(is_corner, 0.0, np.where(known, unknown, 0.0))
     closed = [np.concatenate([part, part[:, :1]], 1) for part in full]
-    return _Spline(around, closed[0], closed[1])
+    return CubicHermiteSpline(around, closed[0], closed[1], axis=1)
 
 
 def _snapped(s: Array, domain: Domain) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ _POINTS = 8192
 
 @dataclass(frozen=True)
 class Disk(Domain):
-    """|z| < 1 on a grid of n cells a side over the square around it, with `boundary_nodes` nodes on the circle.
+    """The disk |z| < 1 on a grid of n cells a side over the square around it, with `boundary_nodes` on the circle.
 
     Node [i, j] is at x = -1 + i h, y = -1 + j h, h = 2/n; fields are 0 at the nodes outside. Boundary node k is
     at the angle 2πk / boundary_nodes. A boundary function is the trigonometric polynomial through its values,
@@ -25,6 +25,9 @@ class Disk(Domain):
         g(θ) = Re Σ_k c_k exp(ikθ),  k = 0 … ⌊N/2⌋,
 
     and the harmonic function with this flux is φ(z) = Re Σ_{k>0} (c_k / k) z^k.
+
+    >>> eit.Disk(32).boundary().shape
+    torch.Size([256, 2])
     """
 
     n: int

@@ -17,11 +17,14 @@ from eitlens.memory import cached
 
 @dataclass(frozen=True)
 class Square(Domain):
-    """(-1, 1)² with n cells a side: (n+1)² nodes, h = 2/n, and a boundary loop of 4n nodes.
+    """The square (-1, 1)² with n cells a side: (n+1)² nodes, h = 2/n, and a boundary loop of 4n nodes.
 
     Node [i, j] is at x = -1 + i h, y = -1 + j h. Boundary node k is at arclength k h, counter-clockwise from
     (-1, -1): bottom, right, top (leftwards), left (downwards). The corners are the nodes 0, n, 2n, 3n, each
     once.
+
+    >>> eit.Square(200).boundary().shape
+    torch.Size([800, 2])
     """
 
     n: int

@@ -28,6 +28,9 @@ class Electrodes:
         coverage: share of the circle that they cover.
         impedance: z, of the contact; a voltage over a current density.
         first: angle of the middle of the first; the others follow counter-clockwise.
+
+    >>> (eit.Electrodes(4).centers() / torch.pi).tolist()
+    [0.0, 0.5, 1.0, 1.5]
     """
 
     count: int = 32
@@ -57,7 +60,7 @@ class Electrodes:
 
 @dataclass(frozen=True)
 class CompleteElectrodeSolver:
-    """Voltages U of electrodes e_k through which currents I flow into a disk.
+    """A solver for the voltages U of electrodes e_k through which currents I flow into a disk.
 
     Inside div(σ∇u) = 0. No current passes between electrodes. On e_k the metal has one potential, and the contact
     takes its share: u + z g = U_k with the density g = σ ∂u/∂n, ∫ g = I_k over e_k.
@@ -82,6 +85,12 @@ class CompleteElectrodeSolver:
     that resolve the layer.
 
     Reference: E. Somersalo, M. Cheney, D. Isaacson, SIAM J. Appl. Math. 52 (1992).
+
+    >>> tank = eit.BoundaryIntegralSolver(eit.Disk(32))
+    >>> currents = torch.tensor([[1.0, 0.0, -1.0, 0.0]], dtype=torch.float64)
+    >>> voltages = eit.CompleteElectrodeSolver(tank, eit.Electrodes(4)).background(currents)
+    >>> [round(abs(value), 3) for value in voltages[0].tolist()]
+    [0.707, 0.0, 0.707, 0.0]
     """
 
     solver: Solver
@@ -89,7 +98,7 @@ class CompleteElectrodeSolver:
     points: int = 16
 
     def __post_init__(self) -> None:
-        if not isinstance(self.solver.domain, Disk):
+        if self.solver.domain.name != Disk.name:
             other = type(self.solver.domain).__name__
             raise InputError(f"CompleteElectrodeSolver needs a solver on a Disk, got one on a {other}")
         if self.points < 2:

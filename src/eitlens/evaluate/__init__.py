@@ -1,4 +1,4 @@
-"""How good the networks are, and what they cost."""
+"""Metrics, scores, sweeps and costs of networks."""
 
 from eitlens.evaluate.costs import Cost, measure
 

@@ -1,4 +1,4 @@
-"""Whether a probability means what it says: of the nodes given 0.7, are 70 % inside?"""
+"""Reliability of probabilities: of the nodes given 0.7, are 70 % inside?"""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-BINS = 15
+BINS = 15  # as in Guo, Pleiss, Sun and Weinberger (2017), for comparable errors
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """For each sample and each of equal bins of p in [0, 1]: how many nodes, Σ p and Σ t over them.
+    """The number of nodes, Σ p and Σ t for each sample and each of equal bins of p in [0, 1].
 
     Sums, so that parts of a test set can be joined and samples drawn again without the images.
     """
@@ -30,7 +30,7 @@ class Reliability:
         return float((self.predicted.sum(0) - self.observed.sum(0)).abs().sum() / self.nodes.sum())
 
     def errors(self, rows: Tensor) -> Tensor:
-        """The same for several choices of samples, rows (choices, samples): what a bootstrap needs."""
+        """Calibration errors of several choices of samples, rows (choices, samples), as a bootstrap needs them."""
         gap = (self.predicted - self.observed)[rows].sum(1).abs().sum(-1)
         return gap / self.nodes[rows].sum((1, 2))
 

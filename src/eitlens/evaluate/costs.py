@@ -1,4 +1,4 @@
-"""What a network costs: parameters, arithmetic, memory for training, and speed on the machine at hand.
+"""The cost of a network: parameters, arithmetic, memory for training, and speed on the machine at hand.
 
 Arithmetic and memory are counted without computing anything, on tensors that have a shape and no values. A
 multiplication with an addition counts as two operations. Fourier transforms are counted apart: the usual
@@ -22,9 +22,9 @@ from eitlens.models.base import Network, Published
 from eitlens.models.fourier import Analysis, Synthesis
 from eitlens.models.registry import NETWORKS, create
 
-WARM_UP = 1
-LEAST_SECONDS = 0.5
-LEAST_RUNS = 3
+WARM_UP = 1  # runs: the first one allocates memory and chooses kernels
+LEAST_SECONDS = 0.5  # of timing: many runs of a fast network
+LEAST_RUNS = 3  # of a slow one, for a median
 
 
 @dataclass(frozen=True)

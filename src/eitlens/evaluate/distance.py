@@ -1,4 +1,4 @@
-"""How far the outline of an image is from the true one."""
+"""The distance between the outline of an image and the true one."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from eitlens.device import available_cores
 
-SIDE = 2.0
+SIDE = 2.0  # of the square (-1, 1)²
 
 
 def hausdorff(

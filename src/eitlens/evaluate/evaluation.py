@@ -1,4 +1,4 @@
-"""evaluation.json: what a network scored, a row for each kind of data, number of currents and noise level."""
+"""evaluation.json: the scores of a network, a row for each kind of data, number of currents and noise level."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,12 +32,12 @@ def row(found: Score, data: str, currents: int, tau: float, subject: Subject | N
 
 
 def write(path: Path, run: str, rows: list[Row], weights: str = "best") -> None:
-    """Write the file; `weights` says which of the run's."""
+    """Write the file; `weights` says which weights of the run are scored."""
     write_json(path, {"run": run, "weights": weights, "scores": rows})
 
 
 def earlier(path: Path, weights: str, data: str, currents: int, samples: int, subject: Subject) -> Earlier:
-    """What is in the file already; rows may join where only the noise differs."""
+    """Read the rows that are in the file already; new ones may join them where only the noise differs."""
     if not path.exists():
         return Earlier()
 

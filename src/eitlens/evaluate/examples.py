@@ -1,4 +1,4 @@
-"""A few images of a trained network, and what its latents look like: small enough to keep beside its scores.
+"""Example images of a trained network and of its latents, small enough to keep beside its scores.
 
 Weights of a dozen networks are too large to keep; 8-bit images of four test samples are 30 kB and show the same.
 """
@@ -19,8 +19,9 @@ from eitlens.evaluate.score import SEED
 from eitlens.feed import Noise
 from eitlens.models.trained import Trained
 
-COUNT = 4
-CHANNELS = 4
+COUNT = 4  # samples: a row of a figure
+CHANNELS = 4  # of each level of latents: as many columns
+_BLACK = 1e-12  # the least range of values that is stretched to an image
 _PREFIX = "latent "
 
 
@@ -49,7 +50,7 @@ class Examples:
 
     @staticmethod
     def read(path: Path) -> "Examples":
-        """Read it again."""
+        """Read a NumPy archive."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 parts = {name: file[name] for name in file.files}
@@ -66,14 +67,14 @@ class Examples:
 
 @torch.no_grad()
 def make_examples(trained: Trained, samples: Samples, tau: float) -> Examples:
-    """The images of the first test samples, with the noise they have in `score`."""
-    few = samples[slice(0, COUNT)]
-    clean = few.difference[:, : trained.currents.count]
-    data = Noise((tau,)).apply(clean, SEED, 0, few.index)
+    """Make the images of the first test samples, with the noise they have in `score`."""
+    first = samples[slice(0, COUNT)]
+    clean = first.difference[:, : trained.currents.count]
+    data = Noise((tau,)).apply(clean, SEED, 0, first.index)
     images = torch.sigmoid(trained(data)).cpu()
     levels = trained.network.latents(trained.features(data[:1].to(trained.device)))
-    kept = {name: _normalised(_some(levels[name][0].float().cpu())) for name in shown(levels)}
-    return Examples(few.index.tolist(), tau, images, kept)
+    kept = {name: _normalised(_random_channels(levels[name][0].float().cpu())) for name in shown(levels)}
+    return Examples(first.index.tolist(), tau, images, kept)
 
 
 def shown(levels: dict[str, Tensor]) -> list[str]:
@@ -84,7 +85,7 @@ def shown(levels: dict[str, Tensor]) -> list[str]:
     return list(dict.fromkeys([names[0], names[coarsest], names[min(coarsest + 1, len(names) - 1)]]))
 
 
-def _some(level: Tensor) -> Tensor:
+def _random_channels(level: Tensor) -> Tensor:
     """A few channels drawn at random, the same in every call."""
     order = random.uniform(SEED, torch.zeros(1, dtype=torch.int64), len(level))[0].argsort()
     return level[order[:CHANNELS]]
@@ -92,7 +93,7 @@ def _some(level: Tensor) -> Tensor:
 
 def _normalised(level: Tensor) -> Tensor:
     low, high = level.amin((1, 2), keepdim=True), level.amax((1, 2), keepdim=True)
-    return (level - low) / (high - low).clamp(min=1e-12)
+    return (level - low) / (high - low).clamp(min=_BLACK)
 
 
 def _bytes(values: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How near an image is to the truth: one number for each sample of a batch.
+"""Metrics: how near an image is to the truth, one number for each sample of a batch, and how it ranks pixels.
 
 Throughout z are the logits of the image, t ∈ {0, 1} the true indicator of the inclusion, both on the N nodes
 of the grid; p = sigmoid(z) is the probability that a node lies inside, and p₂ = sigmoid(2z) = (1 + tanh z)/2
@@ -8,7 +8,7 @@ what the published code thresholds and measures in two of its three metrics. Sum
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 from torch.nn import functional as fn
 
@@ -17,8 +17,8 @@ from eitlens.errors import InputError
 Image = Float[Tensor, "samples *grid"]
 PerSample = Float64[Tensor, "samples"]
 
-INSIDE, OUTSIDE = 10.0, 1.0
-_PAPER_FACTOR, _PAPER_GUARD = 0.5, 1e-3
+INSIDE, OUTSIDE = 10.0, 1.0  # the paper's conductivities
+_PAPER_FACTOR, _PAPER_GUARD = 0.5, 1e-3  # of the published code
 
 
 def relative_l2(logits: Image, target: Image, inside: float = INSIDE) -> PerSample:
@@ -84,6 +84,21 @@ LARGER_IS_BETTER = {"soft_dice", "hard_dice", "iou"}
 def per_sample(logits: Image, target: Image) -> dict[str, PerSample]:
     """Every metric of `METRICS`, on the device of the images."""
     return {name: metric(logits, target) for name, metric in METRICS.items()}
+
+
+def area_under_curve(score: Float[Tensor, "*pixels"], truth: Bool[Tensor, "*pixels"]) -> float:
+    """Area under the ROC curve: the chance that a pixel inside scores higher than one outside, ties half.
+
+    By ranks: (R - p(p+1)/2) / (p q), R the sum of the mid-ranks of the p inside pixels and q the number
+    outside.
+    """
+    inside = truth.flatten()
+    p, q = int(inside.sum()), int((~inside).sum())
+    if p == 0 or q == 0:
+        raise InputError(f"the area under the curve needs pixels inside and outside, got {p} and {q}")
+    _, inverse, counts = torch.unique(score.flatten().double(), return_inverse=True, return_counts=True)
+    rank = (counts.cumsum(0) - (counts.double() - 1) / 2)[inverse]
+    return float((rank[inside].sum() - p * (p + 1) / 2) / (p * q))
 
 
 def _flat(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

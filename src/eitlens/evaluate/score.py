@@ -1,4 +1,4 @@
-"""A network's score over a test set: every metric's mean, median and interval, and the calibration."""
+"""The score of a network over a test set: mean, median and interval of every metric, and the calibration."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -12,13 +12,15 @@ from eitlens.errors import InputError
 from eitlens.evaluate import calibration, metrics
 from eitlens.evaluate.calibration import Reliability
 from eitlens.evaluate.distance import hausdorff
-from eitlens.evaluate.statistics import Summary, interval, summarise
+from eitlens.evaluate.statistics import MetricSummary, interval, summarise
 from eitlens.feed import Noise
 from eitlens.forward.base import Data
 from eitlens.models.trained import BATCH, Trained
 
 Corrupt = Callable[[Data, Tensor], Data]
 SEED = 20230501
+"""Seed of the noise of every score: the first day of ICLR 2023."""
+_DRAWS = 200  # fewer than for a mean: the calibration error of a draw is a sum over all bins of all samples
 
 
 @dataclass(frozen=True)
@@ -26,21 +28,23 @@ class Score:
     """Metrics by name over `samples` samples; `reliability` holds the curve behind the calibration error."""
 
     samples: int
-    metrics: dict[str, Summary]
-    calibration: Summary
+    metrics: dict[str, MetricSummary]
+    calibration: MetricSummary
     reliability: dict[str, list[float]]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The score as plain JSON values."""
         return asdict(self)
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Score":
-        """From those."""
-        metrics = {name: Summary(**found) for name, found in values["metrics"].items()}
-        return Score(values["samples"], metrics, Summary(**values["calibration"]), values["reliability"])
+        """Build a score from plain JSON values."""
+        metrics = {name: MetricSummary(**found) for name, found in values["metrics"].items()}
+        return Score(
+            values["samples"], metrics, MetricSummary(**values["calibration"]), values["reliability"]
+        )
 
-    def rows(self) -> dict[str, Summary]:
+    def rows(self) -> dict[str, MetricSummary]:
         """Every line of a table."""
         return self.metrics | {"calibration_error": self.calibration}
 
@@ -90,15 +94,15 @@ def _values(logits: Tensor, target: Tensor, inside: float) -> dict[str, Tensor]:
     return values | {"hausdorff": hausdorff(logits, target)}
 
 
-def _calibration(curve: Reliability) -> Summary:
-    """Over all nodes at once; the median is that of the samples taken one by one.
+def _calibration(curve: Reliability) -> MetricSummary:
+    """The calibration error over all nodes at once; the median is that of the samples taken one by one.
 
     A sum of absolute values is larger for redrawn samples than for the sample itself: where the error is near 0
     the interval lies above it.
     """
     single = curve.errors(torch.arange(len(curve.nodes))[:, None])
-    low, high = interval(curve.errors, len(curve.nodes), draws=200)
-    return Summary(curve.error(), float(single.median()), low, high)
+    low, high = interval(curve.errors, len(curve.nodes), draws=_DRAWS)
+    return MetricSummary(curve.error(), float(single.median()), low, high)
 
 
 def _curve(curve: Reliability) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""From one number a sample to what is said of a test set: mean, median, and how sure the mean is."""
+"""Statistics of a test set from one number a sample: mean, median, and how sure the mean is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from torch import Tensor
 from eitlens import random
 from eitlens.errors import InputError
 
-DRAWS = 1000
-LEVEL = 0.95
-_CHUNK = 1 << 22
+DRAWS = 1000  # redrawn test sets: the ends of the interval are then the 25th and the 975th
+LEVEL = 0.95  # of the interval, as is usual
+_CHUNK = 1 << 22  # numbers drawn at once: 32 MB
 
 
 @dataclass(frozen=True)
-class Summary:
+class MetricSummary:
     """A metric over a test set; `low` … `high` is the 95 % bootstrap interval of the mean.
 
     Of an even number of samples the median is the lower of the two in the middle.
@@ -28,7 +28,7 @@ class Summary:
     high: float
 
 
-def summarise(values: Float64[Tensor, "samples"]) -> Summary:
+def summarise(values: Float64[Tensor, "samples"]) -> MetricSummary:
     """Mean, median and percentile bootstrap interval: the middle 95 % of the means of redrawn test sets.
 
     The interval says how much another test set of this size would change the mean; it says nothing about
@@ -36,7 +36,7 @@ def summarise(values: Float64[Tensor, "samples"]) -> Summary:
     """
     values = values.cpu()
     low, high = interval(lambda rows: values[rows].mean(1), len(values))
-    return Summary(float(values.mean()), float(values.median()), low, high)
+    return MetricSummary(float(values.mean()), float(values.median()), low, high)
 
 
 def interval(statistic: Callable[[Tensor], Tensor], count: int, draws: int = DRAWS) -> tuple[float, float]:

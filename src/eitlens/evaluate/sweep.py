@@ -1,4 +1,4 @@
-"""How a network does where it was not trained: other grids, phantoms, contrasts, shapes and noises.
+"""Sweeps: the score of a network where it was not trained, on other grids, phantoms, contrasts, shapes and noises.
 
 One thing is changed at a time, from the recipe the network was trained for; all else, the phantoms' random
 numbers included, stays. Samples are simulated on the fly, from the recipe's test split.
@@ -17,12 +17,13 @@ from eitlens.checks import choose
 from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig
 from eitlens.errors import InputError
 from eitlens.evaluate.score import SEED, Corrupt, Score, score
-from eitlens.evaluate.simulated import simulate
+from eitlens.feed import simulate_range
 from eitlens.files import read_json
 from eitlens.forward import add_white_noise
 from eitlens.forward.base import Data
 from eitlens.models.trained import Trained
 
+# Around the paper's 200 cells, four inclusions, contrast 10 and noise up to 0.2; white noise from strong to weak.
 RESOLUTIONS = (64, 96, 128, 160, 200, 256)
 INCLUSIONS = (1, 2, 3, 4, 5, 6)
 CONTRASTS = (2, 5, 10, 20, 50, 100)
@@ -42,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Point:
-    """What came out of a case; of which noise level where noise is not the subject, and of which weights, if known."""
+    """The score of a case, with its noise level where noise is not the subject, and its weights, if known."""
 
     kind: str
     value: float | str
@@ -51,19 +52,19 @@ class Point:
     digest: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The point as plain JSON values."""
         return asdict(self)
 
     @staticmethod
     def from_dict(row: dict[str, Any]) -> "Point":
-        """From those; files from before they were known have neither noise level nor digest."""
+        """Build a point from plain JSON values; older files have neither noise level nor digest."""
         choose("sweep", row["kind"], tuple(SWEEPS))
         score = Score.from_dict(row["score"])
         return Point(row["kind"], row["value"], score, row.get("tau"), row.get("digest"))
 
 
 def read(file: Path) -> list[Point]:
-    """The points of a sweep.json."""
+    """Read the points of a sweep.json."""
     return read_json(file, lambda rows: [Point.from_dict(row) for row in rows], "delete it, and sweep again")
 
 
@@ -105,12 +106,12 @@ def resolution(recipe: DataConfig) -> list[Case]:
 
 
 def inclusions(recipe: DataConfig) -> list[Case]:
-    """One to six inclusions; they were four."""
+    """One to six inclusions; the paper has four."""
     return [Case(count, _sampled(recipe, replace(recipe.sampler, count=count))) for count in INCLUSIONS]
 
 
 def contrast(recipe: DataConfig) -> list[Case]:
-    """Inclusions that conduct 2 to 100 times as well as the body; it was 10."""
+    """Inclusions that conduct 2 to 100 times as well as the body; in the paper 10."""
     outside = recipe.sampler.outside
     return [Case(c, _sampled(recipe, replace(recipe.sampler, inside=c * outside))) for c in CONTRASTS]
 
@@ -172,7 +173,7 @@ def sweep(
 
 def _score(trained: Trained, case: Case, samples: int, tau: float) -> Score:
     start = case.recipe.ranges["test"][0]
-    found = simulate(case.recipe, start, start + samples, trained.device)
+    found = simulate_range(case.recipe, start, start + samples, trained.device)
     sampler = case.recipe.sampler
     return score(
         trained.at(case.recipe.n), found, tau, corrupt=case.corrupt, inside=sampler.inside / sampler.outside

@@ -16,6 +16,10 @@ def harmonic_extension(
     ∂φ_1/∂x … ∂φ_L/∂x, ∂φ_1/∂y … ∂φ_L/∂y. Linear in the data, so noise in f stays noise of its size in φ,
     smoothed; differentiable; the gradient is in closed form and holds up to the boundary, where its normal
     part is f - f0.
+
+    >>> square = eit.Square(32)
+    >>> eit.harmonic_extension(square, eit.currents.cosine(square, 3), gradient=True).shape
+    torch.Size([9, 33, 33])
     """
     data = check_boundary_values(domain, difference, "f - f0")
     if not gradient:

@@ -3,7 +3,18 @@
 from eitlens.feed.noise_levels import Noise
 from eitlens.feed.order import batches, shuffled
 from eitlens.feed.pipeline import Example, Pipeline
-from eitlens.feed.prefetch import Ahead
-from eitlens.feed.stream import Batch, Stream, StreamConfig
+from eitlens.feed.prefetch import Prefetcher
+from eitlens.feed.stream import Batch, Stream, StreamConfig, simulate_range
 
-__all__ = ["Ahead", "Batch", "Example", "Noise", "Pipeline", "Stream", "StreamConfig", "batches", "shuffled"]
+__all__ = [
+    "Batch",
+    "Example",
+    "Noise",
+    "Pipeline",
+    "Prefetcher",
+    "Stream",
+    "StreamConfig",
+    "batches",
+    "shuffled",
+    "simulate_range",
+]

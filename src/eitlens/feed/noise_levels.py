@@ -1,4 +1,4 @@
-"""How noisy the boundary data are from sample to sample: a pure function of (seed, epoch, index)."""
+"""The noise of the boundary data, sample by sample: a pure function of (seed, epoch, index)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -42,7 +42,7 @@ class Noise:
 
     @property
     def silent(self) -> bool:
-        """Whether there is none."""
+        """Whether no sample has any noise."""
         return max(self.levels) == 0
 
     def tau(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Float64[Tensor, "samples"]:

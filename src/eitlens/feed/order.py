@@ -1,4 +1,4 @@
-"""In which order samples are seen: a pure function of (seed, epoch), the same on every machine."""
+"""The order in which samples are seen: a pure function of (seed, epoch), the same on every machine."""
 
 import torch
 from jaxtyping import Int64

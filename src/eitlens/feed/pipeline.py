@@ -1,4 +1,4 @@
-"""From samples to what a training step takes, a pure function of (seed, epoch, samples)."""
+"""The examples of a training step, made of samples: a pure function of (seed, epoch, samples)."""
 
 from dataclasses import dataclass, field
 
@@ -36,7 +36,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """How samples become examples.
+    """A function from samples to examples.
 
     For training, `epoch` is the epoch: noise and symmetry are fresh each time. For validation and test it
     stays 0 and the noise is always the same. Everything happens on the samples' device.
@@ -64,7 +64,7 @@ class Pipeline:
         return Example(self.features(difference), mask[:, None].to(torch.float32), samples.index, difference)
 
     def _fewer(self, difference: Data, epoch: int, index: Int64[Tensor, "samples"]) -> Data:
-        """With nothing for the currents a sample does without: nan in a code, zero channels otherwise."""
+        """The data without the currents that a sample does without: nan in a code, zero channels otherwise."""
         u = random.uniform(mixed(self.seed, "currents", epoch), index, 1)[:, 0]
         counts = torch.tensor(self.counts, device=index.device)[(u * len(self.counts)).long()]
         absent = torch.arange(difference.shape[1], device=index.device) >= counts[:, None]

@@ -1,4 +1,4 @@
-"""Compute the next item while the present one is used: for items that are a pure function of their number.
+"""Prefetching: the next item is computed while the present one is used. Items are pure functions of their number.
 
 A thread of its own, and on a GPU a stream of its own, so that neither the host's waiting (rejection sampling
 looks at its results) nor the kernels of the next item hold up the ones of the training step.
@@ -15,33 +15,48 @@ from torch import Tensor
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
-    """`ahead(k)` is `function(k)`, found ready if `ahead(k - 1)` was asked for before."""
+class Prefetcher(Generic[T]):
+    """`prefetcher(k)` is `function(k)`, found ready if item k - 1 or k itself was the last one asked for.
 
-    def __init__(self, function: Callable[[int], T], device: torch.device, depth: int = 1) -> None:
+    `threaded` says whether the next `depth` items are computed in advance. By default they are for a GPU alone: on a
+    CPU a second thread would take the cores from the network.
+    """
+
+    def __init__(
+        self, function: Callable[[int], T], device: torch.device, depth: int = 1, threaded: bool | None = None
+    ) -> None:
         self._function, self._device, self._depth = function, device, depth
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="eitlens-ahead")
+        threaded = device.type == "cuda" if threaded is None else threaded
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="eitlens-prefetch") if threaded else None
         self._ready: dict[int, Future[T]] = {}
-        self._stream = _side_stream(device) if device.type == "cuda" else None
+        self._stream = _side_stream(device) if threaded and device.type == "cuda" else None
+        self._last: tuple[int, T] | None = None
 
     def __call__(self, k: int) -> T:
-        """Item k; the next ones are started."""
+        """Item k."""
+        if self._last is None or self._last[0] != k:
+            self._last = (k, self._function(k) if self._pool is None else self._fetch(self._pool, k))
+        return self._last[1]
+
+    def _fetch(self, pool: ThreadPoolExecutor, k: int) -> T:
+        """Item k, computed in the thread; the next ones are started."""
         wanted = range(k, k + 1 + self._depth)
         for stale in [j for j in self._ready if j not in wanted]:
             self._ready.pop(stale).cancel()
         for j in wanted:
             if j not in self._ready:
-                self._ready[j] = self._pool.submit(self._compute, j, self._now())
+                self._ready[j] = pool.submit(self._compute, j, self._now())
         item = self._ready.pop(k).result()
         self._hand_over(item)
         return item
 
     def close(self) -> None:
         """Stop the thread."""
-        self._pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def _now(self) -> torch.cuda.Event | None:
-        """What the caller's stream has been given so far: data and constants an item may be made of."""
+        """The end of the caller's work so far: data and constants that an item may be made of."""
         return None if self._stream is None else torch.cuda.current_stream(self._device).record_event()
 
     def _compute(self, k: int, begun: torch.cuda.Event | None) -> T:

@@ -1,30 +1,31 @@
-"""An endless supply of new samples, simulated on the training device while the network trains.
+"""New samples, simulated when they are needed: a range of a recipe, or an endless stream while a network trains.
 
-Batch k is a pure function of (configuration, seed, k): a run that is killed goes on with the very samples it
-would have seen. Samples are simulated in blocks, as a GPU needs hundreds of systems at once to be busy, and
-one block ahead.
+Batch k of a stream is a pure function of (configuration, seed, k): a run that is killed goes on with the very samples
+it would have seen. Samples are simulated in blocks, as a GPU needs hundreds of systems at once to be busy, and one in
+advance.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from eitlens.checks import at_least
 from eitlens.dataset.config import DataConfig
-from eitlens.dataset.samples import Samples
+from eitlens.dataset.samples import Samples, concatenate
 from eitlens.dataset.simulate import Simulator
 from eitlens.domain.base import CPU
 from eitlens.errors import InputError
 from eitlens.feed.order import shuffled
-from eitlens.feed.prefetch import Ahead
+from eitlens.feed.prefetch import Prefetcher
 
 # Numbers beyond those of any data set: a stream with a data set's seed still shares no sample with it.
 _FIRST = 1 << 40
+_AT_ONCE = 256  # samples, each of which takes about 10 MB while it is solved
 
 
 @dataclass(frozen=True)
 class StreamConfig:
-    """What a stream yields.
+    """The settings of a stream.
 
     Attributes:
         data: phantoms, currents and solver, as for a data set; its counts and shards play no part.
@@ -56,7 +57,7 @@ class Batch:
 
 
 class Stream:
-    """`stream(k)` is batch k of this process: the same in any order, ready without waiting in order."""
+    """`stream(k)` is batch k of this process, the same in whichever order batches are asked for."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Stream:
         device: torch.device = CPU,
         rank: int = 0,
         world: int = 1,
-        ahead: bool | None = None,
+        prefetch: bool | None = None,
     ) -> None:
         if config.batch % world:
             raise InputError(
@@ -77,35 +78,34 @@ class Stream:
                 f"block of {config.block}: expected a multiple of {self.local} samples, a process's batch"
             )
         self._simulate = Simulator.build(config.data, device, config.seed)
-        # On a CPU a second thread would take the cores from the network.
-        self._ahead = (
-            Ahead(self._block, device) if (device.type == "cuda" if ahead is None else ahead) else None
-        )
-        self._kept: tuple[int, Samples] | None = None
+        self._blocks = Prefetcher(self._block, device, threaded=prefetch)
 
     def __call__(self, k: int) -> Batch:
         """Batch k."""
         steps = self.config.block // self.local
         block, step = divmod(k, steps * self.config.repeat)
         epoch, step = divmod(step, steps)
-        samples = self._get(block)
+        samples = self._blocks(block)
         if epoch:
             rows = shuffled(self.config.block, self.config.seed + block, epoch).to(samples.index.device)
             return Batch(samples[rows[step * self.local : (step + 1) * self.local]], epoch)
         return Batch(samples[step * self.local : (step + 1) * self.local], epoch)
 
     def close(self) -> None:
-        """Stop simulating ahead."""
-        if self._ahead is not None:
-            self._ahead.close()
-
-    def _get(self, block: int) -> Samples:
-        if self._kept is None or self._kept[0] != block:
-            self._kept = (block, self._block(block) if self._ahead is None else self._ahead(block))
-        return self._kept[1]
+        """Stop simulating in advance."""
+        self._blocks.close()
 
     def _block(self, block: int) -> Samples:
-        """Position p of this process is row p mod local of its share of the global batch p // local."""
+        """Simulate a block: position p is row p mod local of this process's share of the global batch p // local."""
         position = torch.arange(block * self.config.block, (block + 1) * self.config.block)
         index = position // self.local * self.config.batch + self.rank * self.local + position % self.local
         return self._simulate(_FIRST + index)
+
+
+def simulate_range(recipe: DataConfig, start: int, stop: int, device: torch.device) -> Samples:
+    """Simulate samples start … stop - 1 of a recipe, as `eitlens generate` makes them; without their phantoms."""
+    if stop <= start:
+        raise InputError(f"{recipe.name}: this split is empty: give it samples")
+    simulator = Simulator.build(recipe, device)
+    parts = [simulator(index) for index in torch.split(torch.arange(start, stop), _AT_ONCE)]
+    return replace(concatenate(parts), phantoms=None)

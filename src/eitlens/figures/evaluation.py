@@ -1,4 +1,4 @@
-"""Pictures of scores: calibration, and how a network does away from what it was trained for."""
+"""Pictures of scores: calibration, and sweeps away from the training data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,9 +6,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from eitlens.evaluate.calibration import Reliability
 from eitlens.evaluate.score import Score
 from eitlens.evaluate.sweep import Point
 from eitlens.figures.style import label_sizes, picture
+from eitlens.imaging.calibrate import Effect
 
 TITLES = {
     "resolution": "cells a side",
@@ -27,11 +29,20 @@ def reliability_curve(scores: Mapping[float, Score], path: Path) -> None:
     with picture(path, 1, 1, size=3.4) as axes:
         found = {tau: (one.reliability, one.calibration.mean) for tau, one in scores.items()}
         lines = {tau: (curve["predicted"], curve["observed"], error) for tau, (curve, error) in found.items()}
-        reliability_panel(axes[0, 0], lines)
+        _reliability_panel(axes[0, 0], lines)
 
 
-def reliability_panel(panel: Axes, lines: Mapping[float, tuple[Any, Any, float]]) -> None:
-    """The same in one panel, by τ: mean probabilities, fractions inside, and the calibration error."""
+def calibration_figure(effects: Sequence[Effect], path: Path) -> None:
+    """The reliability of a network at each noise level: its own probabilities, and the calibrated ones."""
+    with picture(path, 1, 2, size=3.4) as axes:
+        for panel, title in zip(axes[0], ("before", "after"), strict=True):
+            curves: dict[float, Reliability] = {one.tau: getattr(one, title) for one in effects}
+            _reliability_panel(panel, {tau: (*one.curve()[:2], one.error()) for tau, one in curves.items()})
+            panel.set_title(title)
+
+
+def _reliability_panel(panel: Axes, lines: Mapping[float, tuple[Any, Any, float]]) -> None:
+    """Draw, by τ, fractions of nodes inside against mean probabilities, with the calibration error."""
     panel.plot([0, 1], [0, 1], color="0.8", linewidth=0.8)
     for shade, (tau, (predicted, observed, error)) in zip(_SHADES * len(lines), lines.items(), strict=False):
         panel.plot(predicted, observed, ".-", color=shade, label=f"τ = {tau:g}, error {error:.4f}")

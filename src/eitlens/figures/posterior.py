@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from eitlens.evaluate.metrics import hard_dice
-from eitlens.figures.style import label_sizes, outline, picture, show_field
+from eitlens.figures.style import frame_body, label_sizes, outline, picture, show_field
 from eitlens.phantom import Ellipse
 
 _SHADES = ("tab:red", "tab:blue", "tab:green", "tab:purple", "tab:orange")
-# Factor between the places of two curves along τ.
+# Factor between the places of two curves along τ: bars beside each other still belong to one level.
 _APART = 1.025
 _OTHERS = (("-", "s"), ("--", "^"), (":", "D"), ("-.", "v"))
 
@@ -73,7 +73,7 @@ def dice_against_noise(panels: Mapping[str, Mapping[str, Sequence[NoisePoint]]],
 
 
 def _curve(panel: Axes, name: str, points: Sequence[NoisePoint], place: int) -> None:
-    """With bars beside those of the other curves; open where it is not to be believed."""
+    """Draw a curve with its bars beside those of the others; marks are open where it is not to be believed."""
     levels = [point.level * _APART**place for point in points]
     means, errors = [point.mean for point in points], [2 * point.error for point in points]
     width, colour, (dashes, marker) = 1.3, "0.4", _OTHERS[place % len(_OTHERS)]
@@ -97,9 +97,7 @@ def _outlines(panel: Axes, case: GalleryCase) -> None:
         for curve in Ellipse.outline(sample, 100):
             closed = torch.cat([curve, curve[:1]])
             panel.plot(closed[:, 0], closed[:, 1], color=shade, linewidth=0.8)
-    panel.set(title=case.title, xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
-    panel.set_xticks([-1, 0, 1])
-    panel.set_yticks([-1, 0, 1])
+    frame_body(panel, case.title)
 
 
 def _dice(found: Bool[Tensor, "nx ny"], truth: Bool[Tensor, "nx ny"]) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -19,7 +19,7 @@ from eitlens.files import make_folder, write_atomically
 
 SEQUENTIAL, DIVERGING = "magma", "RdBu_r"
 SIGNS = "contours: solid above zero, dashed below"
-"""What to say beside diverging maps: red and blue are alike in grey."""
+"""A remark to print beside diverging maps: red and blue are alike in grey."""
 SUFFIXES = ("", ".png", ".pdf", ".svg")
 _RC: Any = {
     "font.size": 9,
@@ -86,15 +86,18 @@ def show_field(
     right, top = (1 + 1 / (size - 1) for size in field.shape)
     extent = (-right, right, -top, top)
     image = axes.imshow(values, origin="lower", extent=extent, cmap=colours, vmin=low, vmax=high)
-    axes.set(xlim=(-1, 1), ylim=(-1, 1))
     if diverging:
         levels = [limit * k / 4 for k in (-3, -2, -1, 1, 2, 3)]
         axes.contour(*_grid(field), values, levels=levels, colors="0.25", linewidths=0.4)
-    axes.set_title(title)
-    axes.set_xticks([-1, 0, 1])
-    axes.set_yticks([-1, 0, 1])
+    frame_body(axes, title)
     if bar:
         axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+
+
+def frame_body(axes: Axes, title: str) -> None:
+    """Show the box (-1, 1)² of the body, to scale, with three ticks a side."""
+    ticks = [-1, 0, 1]
+    axes.set(title=title, xlim=(-1, 1), ylim=(-1, 1), xticks=ticks, yticks=ticks, aspect="equal")
 
 
 def shared_bar(panels: np.ndarray, label: str) -> None:
@@ -120,7 +123,16 @@ def label_sizes(axes: Axes, sizes: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def plain_decades(axis: Axis) -> None:
+def same_limits(panels: Sequence[Axes], axis: Literal["x", "y"]) -> None:
+    """One scale for panels that are to be compared, in plain numbers; panels without lines have no say."""
+    ends = [end for panel in panels if panel.lines for end in getattr(panel, f"get_{axis}lim")()]
+    for panel in panels if ends else ():
+        panel.set(**{f"{axis}lim": (min(ends), max(ends))})
+        if getattr(panel, f"get_{axis}scale")() == "log":
+            _plain_decades(getattr(panel, f"{axis}axis"))
+
+
+def _plain_decades(axis: Axis) -> None:
     """Ticks of a logarithmic axis at 1, 2 and 5 times powers of ten, as plain numbers."""
     low, high = axis.get_view_interval()
     values = [m * 10.0**k for k in range(-6, 7) for m in (1, 2, 5)]

@@ -1,4 +1,4 @@
-"""Which solver, and how fine: the boundary data of any phantom by the solver that suits it.
+"""Which solver, and how fine: the solvers by name, and the boundary data of any phantom by the one that suits it.
 
 Measured against 1600 cells a side, for thin ellipses and needles of contrast 10: f - f0 by the grid solver is off by 7
 to 30 % where a shape is about one cell thick, by 1 % at two and by 0.3 % at three; how near it is to the boundary does
@@ -8,18 +8,20 @@ that matters: a circle a sixth of a cell from a side is off by 6 %, at half a ce
 """
 
 import math
+from collections.abc import Callable
 
 from torch import Tensor
 
-from eitlens.domain import Domain, Square, boundary
+from eitlens.domain import Domain, boundary
 from eitlens.errors import InputError
-from eitlens.forward.base import Currents, Data, check_currents
+from eitlens.forward.base import Currents, Data, Solver, check_currents
 from eitlens.forward.currents import project
 from eitlens.forward.grid import GridSolver
 from eitlens.forward.integral.outlines import needed_nodes
 from eitlens.forward.integral.solver import BoundaryIntegralSolver
 from eitlens.phantom import Phantom, Shape, as_batch, check_inside
 from eitlens.phantom.raster import room
+from eitlens.registry import Registry
 
 CELLS_ACROSS = 3
 """So many cells of the grid solver are needed across a shape."""
@@ -31,32 +33,44 @@ _POINTS = 256
 _EXACT = 1 - 1e-9
 
 
-def simulate(phantom: Phantom, square: Square, currents: Currents) -> tuple[Data, str]:
+def _accepted(name: str, thing: object) -> Callable[..., Solver]:
+    if not (isinstance(thing, type) and issubclass(thing, Solver)):
+        raise InputError(f"solver {name!r}: expected a class that derives from Solver, got {thing!r}")
+    return thing
+
+
+SOLVERS: Registry[Callable[..., Solver]] = Registry(
+    "solver", {"boundary-integral": BoundaryIntegralSolver, "grid": GridSolver}, _accepted
+)
+"""The solvers by name: those of the package, and those that a user registers."""
+
+
+def simulate(phantom: Phantom, body: Domain, currents: Currents) -> tuple[Data, str]:
     """The data f - f0 of a phantom, to nine digits for ellipses apart, by the grid otherwise; and the solver's name.
 
     Where the grid is too coarse for a shape (`for_grid`), a finer one is solved on and read at the nodes of the
     given one; a shape too thin for the finest is an error. The currents are interpolated then, by splines of fourth
     order in the size of the cells: the data are off by 4e-5 for it at cos 3θ and by 0.2 % at cos 8θ on 16 cells a side.
     """
-    g = check_currents(square, currents)
-    check_inside(square, as_batch(phantom))
-    close = for_integral(phantom, square)
-    exact = None if close is None else by_integral(phantom, close, _refined(g, square, close))
+    g = check_currents(body, currents)
+    check_inside(body, as_batch(phantom))
+    close = for_integral(phantom, body)
+    exact = None if close is None else by_integral(phantom, close, _refined(g, body, close))
     if close is not None and exact is not None:
-        return _thinned(exact, square, close), "boundary-integral"
-    fine = for_grid(phantom, square)
-    found = GridSolver(fine).difference(phantom, _refined(g, square, fine))
-    return _thinned(found, square, fine), "grid"
+        return _thinned(exact, body, close), "boundary-integral"
+    fine = for_grid(phantom, body)
+    found = SOLVERS["grid"](fine).difference(phantom, _refined(g, body, fine))
+    return _thinned(found, body, fine), "grid"
 
 
-def _refined(g: Currents, square: Square, fine: Square) -> Tensor:
+def _refined(g: Currents, body: Domain, fine: Domain) -> Tensor:
     """Currents at the nodes of a finer grid; untouched on the same."""
-    return g if fine == square else project(boundary.from_nodes(g, fine.arclength(), square))
+    return g if fine == body else project(boundary.from_nodes(g, fine.arclength(), body))
 
 
-def _thinned(data: Data, square: Square, fine: Square) -> Tensor:
+def _thinned(data: Data, body: Domain, fine: Domain) -> Tensor:
     """Data of a multiple of the grid at the nodes of the grid; untouched on the same."""
-    return data if fine == square else project(data[:, :: fine.n // square.n])
+    return data if fine == body else project(data[:, :: fine.boundary_size // body.boundary_size])
 
 
 def by_integral(
@@ -81,25 +95,26 @@ def _unknowns(phantom: Phantom, domain: Domain, tolerance: float) -> int:
     return shapes * int(needed_nodes(domain, as_batch(phantom), tolerance)) if shapes else 0
 
 
-def for_integral(phantom: Phantom, square: Square) -> Square | None:
+def for_integral(phantom: Phantom, body: Domain) -> Domain | None:
     """The grid with boundary nodes close enough for the integral equation; None where the finest has not."""
-    near = _clearance(phantom, square)
-    fine = finer(square, near)
-    return fine if near > fine.h / 2 * _EXACT else None
+    near = _clearance(phantom, body)
+    fine = finer(body, near)
+    return fine if near > fine.boundary_weight / 2 * _EXACT else None
 
 
-def for_grid(phantom: Phantom, square: Square, finest: int = FINEST) -> Square:
+def for_grid(phantom: Phantom, body: Domain, finest: int = FINEST) -> Domain:
     """The grid that is fine enough for the grid solver; an error that names the shape for which none is."""
     thinnest = min(map(thickness, phantom.shapes), default=math.inf)
-    fine = finer(square, min(thinnest / CELLS_ACROSS, 2 / COARSEST), finest)
+    fine = finer(body, min(thinnest / CELLS_ACROSS, 2 / COARSEST), finest)
     _check_thick(phantom, fine, finest)
     return fine
 
 
-def finer(square: Square, size: float, finest: int = FINEST) -> Square:
+def finer(body: Domain, size: float, finest: int = FINEST) -> Domain:
     """The grid, or the coarsest multiple of it, of `finest` cells a side at most, with cells no larger than `size`."""
-    times = math.ceil(min(square.h / size * _EXACT, finest // square.n))
-    return square.at(square.n * max(1, times))
+    cells = body.shape[0] - 1
+    times = math.ceil(min(body.boundary_weight / size * _EXACT, finest // cells))
+    return body.at(cells * max(1, times))
 
 
 def thickness(shape: Shape) -> float:
@@ -113,18 +128,18 @@ def thickness(shape: Shape) -> float:
     return float(2 * shape.area(row) / perimeter)
 
 
-def _clearance(phantom: Phantom, square: Square) -> float:
+def _clearance(phantom: Phantom, body: Domain) -> float:
     """How far the shapes stay from the boundary; ∞ if there are none."""
-    return min((float(room(square, group).min()) for group in as_batch(phantom).groups), default=math.inf)
+    return min((float(room(body, group).min()) for group in as_batch(phantom).groups), default=math.inf)
 
 
-def _check_thick(phantom: Phantom, square: Square, finest: int) -> None:
+def _check_thick(phantom: Phantom, body: Domain, finest: int) -> None:
     """Refuse a shape that the grid solver would hardly see."""
-    least = CELLS_ACROSS * square.h
+    cells, least = body.shape[0] - 1, CELLS_ACROSS * body.boundary_weight
     for k, shape in enumerate(phantom.shapes):
         if thickness(shape) < least * _EXACT:
             raise InputError(
                 f"shape {k} ({type(shape).__name__}) is {thickness(shape):.2g} thick (2 area / perimeter), less than "
-                f"{CELLS_ACROSS} cells of the finest grid for it, of {square.n} cells a side: make it at least "
-                f"{least:.2g} thick" + ("" if square.n >= finest else f", or take an n that divides {finest}")
+                f"{CELLS_ACROSS} cells of the finest grid for it, of {cells} cells a side: make it at least "
+                f"{least:.2g} thick" + ("" if cells >= finest else f", or take an n that divides {finest}")
             )

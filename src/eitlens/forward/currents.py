@@ -1,4 +1,8 @@
-"""Families of boundary currents, each of zero mean, as (L, N) values at the boundary nodes."""
+"""Families of boundary currents, each of zero mean, as (L, N) values at the boundary nodes.
+
+>>> eit.currents.cosine(eit.Square(200), 3).shape
+torch.Size([3, 800])
+"""
 
 import math
 from collections.abc import Callable

@@ -1,8 +1,9 @@
 """From a measurement to an image: measurement files, trained networks, calibration, doubts, refinement.
 
-imager = load("flagship")                 # or the folder of a run; shipped() lists the names
-result = imager(Measurement.of_difference(df))
-result.image, result.uncertainty, result.warnings
+>>> eit.imaging.shipped()
+['flagship', 'uit-small']
+>>> eit.imaging.load("uit-small").reader.currents.count
+3
 """
 
 from eitlens.imaging.api import reconstruct

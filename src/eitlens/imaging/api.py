@@ -37,6 +37,11 @@ def reconstruct(
         currents: (L, N) injected currents at these places, where they are not cos lθ.
         refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
         device: cpu, cuda or auto.
+
+    >>> square, phantom = eit.Square(64), eit.Phantom([eit.circle((0.3, 0.2), 0.3)])
+    >>> df = eit.BoundaryIntegralSolver(square).difference(phantom, eit.currents.cosine(square, 3))
+    >>> eit.reconstruct(df).shape
+    torch.Size([201, 201])
     """
     if isinstance(difference, Measurement):
         raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")

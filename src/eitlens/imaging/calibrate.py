@@ -10,8 +10,7 @@ from torch import Tensor
 from eitlens.dataset import DataConfig, Samples, Split
 from eitlens.evaluate.calibration import Reliability, reliability
 from eitlens.evaluate.metrics import cross_entropy
-from eitlens.evaluate.simulated import simulate
-from eitlens.feed import Noise
+from eitlens.feed import Noise, simulate_range
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration, fit_temperature
@@ -72,7 +71,7 @@ def _some(reader: Trained, recipe: DataConfig, split: Split, samples: int) -> Sa
     fitting = replace(recipe, n=reader.n, currents=reader.currents)
     start, stop = recipe.ranges[split]
     # Beyond its end begins the next split: what is fitted must not see what it is measured on.
-    return simulate(fitting, start, min(start + samples, stop), torch.device("cpu"))
+    return simulate_range(fitting, start, min(start + samples, stop), torch.device("cpu"))
 
 
 def _fit(

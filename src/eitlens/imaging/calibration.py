@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 from torch.nn import functional as fn
 
@@ -20,7 +21,7 @@ from eitlens.errors import InputError
 from eitlens.files import read_json
 
 FILE = "calibration.json"
-_LOW, _HIGH, _STEPS = -1.5, 1.5, 40
+_RANGE, _TOLERANCE = (-1.5, 1.5), 1e-3  # of log T: T in [0.22, 4.5], to a thousandth, finer than it is known
 _LISTS = ("levels", "temperatures", "misfits")
 
 
@@ -98,27 +99,14 @@ class Calibration:
 
 
 def fit_temperature(logits: Float[Tensor, "samples *grid"], target: Float[Tensor, "samples *grid"]) -> float:
-    """The T in [0.22, 4.5] with the least mean cross entropy of sigmoid(z / T); golden section in log T."""
+    """The T in [0.22, 4.5] with the least mean cross entropy of sigmoid(z / T), found in log T."""
     z, t = logits.flatten().float(), target.flatten().float()
 
     def loss(power: float) -> float:
         return float(fn.binary_cross_entropy_with_logits(z * torch.tensor(-power).exp(), t))
 
-    low, high, ratio = _LOW, _HIGH, (5**0.5 - 1) / 2
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = loss(a), loss(b)
-    for _ in range(_STEPS):
-        if high - low < 1e-3:
-            break
-        if at_a < at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = loss(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = loss(b)
-    return float(torch.tensor((low + high) / 2).exp())
+    found = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": _TOLERANCE})
+    return float(torch.tensor(found.x).exp())
 
 
 def _interpolate(x: tuple[float, ...], y: tuple[float, ...], at: float) -> float:

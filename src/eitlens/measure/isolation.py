@@ -12,7 +12,7 @@ from threading import Lock, Timer
 from typing import IO
 
 from eitlens.errors import InputError
-from eitlens.measure.formats import hdf5, matlab, npz
+from eitlens.measure.formats import hdf5, matlab, npz, recognised
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.parsing import parse
 
@@ -60,7 +60,7 @@ class SafeParser:
 
     def __call__(self, content: bytes, where: str) -> Measurement:
         """The measurement in a file of any format; `where` names it in errors."""
-        if not (matlab.recognises(content) or hdf5.recognises(content)):
+        if recognised(content) not in (matlab, hdf5):
             return parse(content, where)
         with self._lock:
             answer = self._ask(content, where)

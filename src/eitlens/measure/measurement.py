@@ -8,10 +8,11 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain import Domain, Square, check_boundary_values
+from eitlens.domain import Domain, Square, boundary, check_boundary_values
 from eitlens.domain.bodies import BODIES, SQUARE
 from eitlens.errors import InputError, naming
-from eitlens.forward.base import Data
+from eitlens.forward import add_noise
+from eitlens.forward.base import Currents, Data
 from eitlens.forward.currents import CurrentsConfig
 
 FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
@@ -35,6 +36,10 @@ class Measurement:
         conductivity: σ0 of the body around the inclusions.
         domain: the body, on any grid. In files it is a name, and left out for the square.
         source: the file it was read from, for errors that are found later; no part of a file.
+
+    >>> data = eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64))
+    >>> data.points.shape, data.currents.shape
+    (torch.Size([800, 2]), torch.Size([3, 800]))
     """
 
     points: Float64[Tensor, "points 2"]
@@ -163,6 +168,22 @@ def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
             arrays[key] = arrays[key][None]
     with naming(where):
         return Measurement(**arrays, domain=body, source=where)
+
+
+def measured(
+    domain: Domain, currents: Currents, difference: Data, outside: float, tau: float, seed: int, points: int
+) -> Measurement:
+    """Voltages as a device would give them: at the nodes, or at `points` even places, with noise on f - f0."""
+    reference = domain.background(currents) / outside
+    if points == 0:
+        noisy = reference + add_noise(difference, tau, seed)
+        return Measurement(domain.boundary(), currents, noisy, reference, None, outside, domain)
+    s = (torch.arange(points, dtype=torch.float64) + 0.5) * (domain.perimeter / points)
+    place, g, f0, change = (
+        boundary.from_nodes(values, s, domain)
+        for values in (domain.boundary().T, currents, reference, difference)
+    )
+    return Measurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 
 def _kept(given: object, name: str) -> Tensor | None:

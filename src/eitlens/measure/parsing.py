@@ -3,13 +3,12 @@
 In this process: use `eitlens.measure.files.read` for files, which survives those that crash the library they need.
 """
 
-from types import ModuleType
+from typing import Any
 
 from eitlens.errors import InputError, naming
-from eitlens.measure.formats import hdf5, matlab, npz, table, text
+from eitlens.measure.formats import recognised
 from eitlens.measure.measurement import Measurement
 
-FORMATS: tuple[ModuleType, ...] = (npz, matlab, hdf5, text, table)
 LIMIT = 64 << 20
 HELP = "expected a measurement as .npz, .json, .csv, .mat or .h5 (docs/measurements.md)"
 
@@ -19,7 +18,7 @@ def parse(content: bytes, where: str) -> Measurement:
     if not content.strip():
         raise InputError(f"{where}: empty: {HELP}")
     check_size(content, where)
-    form = next((form for form in FORMATS if form.recognises(content)), None)
+    form = recognised(content)
     if form is None:
         raise InputError(f"{where}: of no known format: {HELP}")
     with naming(where):
@@ -27,7 +26,7 @@ def parse(content: bytes, where: str) -> Measurement:
     return Measurement.from_arrays(values, where)
 
 
-def _values(form: ModuleType, content: bytes) -> object:
+def _values(form: Any, content: bytes) -> object:
     """What the format reads, or why it cannot, in one line."""
     try:
         values: object = form.read(content, LIMIT)

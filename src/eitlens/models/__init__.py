@@ -1,7 +1,8 @@
 """The networks: `names()` lists them, `create` makes one, `save` and `load` keep one.
 
-net = create("uit", currents=3)          # (B, 9, n, n) features ↦ (B, 1, n, n) logits, any n ≥ 32
-net.latents(features)["coarse/16"]       # what it holds on the coarsest grid
+>>> network = eit.models.create("uit", currents=3)  # (B, 9, n, n) features ↦ (B, 1, n, n) logits, any n ≥ 32
+>>> network.latents(torch.zeros(1, 9, 64, 64))["coarse/16"].shape
+torch.Size([1, 512, 16, 16])
 """
 
 from eitlens.models.base import Network, Preset

@@ -15,13 +15,12 @@ paper's order.
 """
 
 from dataclasses import dataclass
-from math import sqrt
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.attention import Evaluation, attention, quadrature_scale
+from eitlens.models.attention import Evaluation, attention, lifted_integral, merge, split
 from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, ImageNorm, Separable, image, tokens
 from eitlens.models.position import Euclidean, Sinusoidal
 from eitlens.models.resize import resize
@@ -63,20 +62,6 @@ class AttentionConfig:
         """A separable convolution with this configuration's initialisation."""
         return Separable(inputs, outputs, gain=PAPER_GAIN if self.faithful else None)
 
-    def scale(self, nodes: int, depth: int) -> float:
-        """The factor before the inner product: 1/√d under a softmax, with the mesh weight 1/M otherwise."""
-        return 1 / sqrt(depth) if self.evaluation == "softmax" else quadrature_scale(nodes, depth)
-
-
-def split(nodes: Tensor, heads: int) -> Tensor:
-    """(B, M, heads·d) ↦ (B, M, heads, d)."""
-    return nodes.reshape(*nodes.shape[:-1], heads, nodes.shape[-1] // heads)
-
-
-def merge(x: Tensor) -> Tensor:
-    """(B, heads, M, d) ↦ (B, M, heads·d)."""
-    return x.transpose(1, 2).flatten(2)
-
 
 class CoarseAttention(nn.Module):
     """Self-attention on the coarsest grid: (B, C, m, m) to the same, with twice the channels inside.
@@ -107,8 +92,7 @@ class CoarseAttention(nn.Module):
         size = x.shape[-1]
         q, k, v = (split(part, self.config.heads) for part in self.qkv(self.position(x)).chunk(3, dim=-1))
         heads = [part.transpose(1, 2) for part in (self.norm_q(q), self.norm_k(k), v)]
-        scale = self.config.scale(size * size, q.shape[-1])
-        o = attention(*heads, evaluation=self.config.evaluation, scale=scale).transpose(1, 2) + v
+        o = attention(*heads, evaluation=self.config.evaluation).transpose(1, 2) + v
         normal: Tensor = self.norm(image(self.out(image(self.norm_o(o).flatten(2), size)), size))
         return normal
 
@@ -150,23 +134,15 @@ class CrossAttention(nn.Module):
         return normal
 
     def _integral(self, q: Tensor, k: Tensor, fine: Tensor, size: int) -> Tensor:
-        scale = self.config.scale(q.shape[2], q.shape[3])
         if self.config.evaluation == "reassociated" and not self.config.faithful:
-            return self._from_moments(q, k, fine, size, scale)
+            u = tokens(resize(self.value.local(fine), size))
+            return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
         dropout = self.ATTENTION_DROPOUT if self.training and self.config.faithful else 0.0
         evaluation: Evaluation = self.config.evaluation
         if dropout and evaluation == "reassociated":
             evaluation = "explicit"
         v = split(self._values(fine, size), self.config.heads).transpose(1, 2)
-        return attention(q, k, v, evaluation=evaluation, scale=scale, dropout=dropout)
-
-    def _from_moments(self, q: Tensor, k: Tensor, fine: Tensor, size: int, scale: float) -> Tensor:
-        """Q ((Kᵀ u) P), the moments of the keys against u first."""
-        heads, depth = q.shape[1], q.shape[3]
-        u = tokens(resize(self.value.local(fine), size))
-        moments = (k.transpose(1, 2).flatten(2).mT @ u).reshape(u.shape[0], heads, depth, u.shape[-1])
-        lift = self.value.mix.weight.reshape(heads, depth, -1)
-        return q @ torch.einsum("bhdc,hec->bhde", scale * moments, lift).to(q.dtype)
+        return attention(q, k, v, evaluation=evaluation, dropout=dropout)
 
     def _values(self, fine: Tensor, size: int) -> Tensor:
         """V on the coarse grid, (B, m², heads·c)."""

@@ -25,6 +25,7 @@ from torch.nn import functional as fn
 from eitlens.errors import InputError
 from eitlens.feature import harmonic_extension
 from eitlens.feature.base import Input
+from eitlens.models.attention import attention, merge, split_three
 from eitlens.models.base import Network, Preset, Published, check_multiple
 
 _REFINED = 8
@@ -202,14 +203,11 @@ class Block(nn.Module):
 
     def _integral(self, qkv: Tensor) -> Tensor:
         """Kernel integrals over cells and tokens, head by head."""
-        heads = self.config.heads
-        q, k, v = torch.unflatten(qkv, 2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = split_three(qkv, self.config.heads)
         if self.config.softmax:
-            mixed = fn.scaled_dot_product_attention(q, k, v)
-        else:
-            q, k = (fn.layer_norm(part, part.shape[-1:]) for part in (q, k))
-            mixed = q @ (k.mT @ v / k.shape[-2])
-        return mixed.transpose(1, 2).flatten(2)
+            return merge(attention(q, k, v, evaluation="softmax"))
+        q, k = (fn.layer_norm(part, part.shape[-1:]) for part in (q, k))
+        return merge(attention(q, k, v, evaluation="reassociated", scale=1 / k.shape[-2]))
 
 
 class _Perceptron(nn.Module):

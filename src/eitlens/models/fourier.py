@@ -28,7 +28,7 @@ _ALIGNED = 4
 def without_autocast(x: Tensor) -> torch.autocast:
     """Precisions are chosen by hand: the products over all nodes in that of x, those of few modes in float32.
 
-    A GPU that trains in less than float32 computes these in TF32 (`eitlens.train.fabric`).
+    A GPU that trains in less than float32 computes these in TF32 (`eitlens.train.processes`).
     """
     return torch.autocast(x.device.type, enabled=False)
 

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.attention import attention
-from eitlens.models.attention_blocks import merge, split
+from eitlens.models.attention import attention, merge, split
 from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, Separable, exact_conv, image, tokens
 from eitlens.models.resize import resize
 

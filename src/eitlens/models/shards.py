@@ -1,5 +1,6 @@
 """Tensors in one safetensors file or in several: `name.safetensors`, or `name-00001-of-00003.safetensors` and so on."""
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -9,26 +10,77 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
+from torch.nn import functional as fn
 
 from eitlens.errors import InputError
 
 LIMIT = 15_000_000
 """Most bytes of tensors in a file: what hosts and reviewers of repositories take without complaint."""
+_STEPS = 127
+"""The largest of 8 bits with a sign: rounding is symmetric, -128 is not used."""
+_GROUP = 64
+"""Numbers that share a scale. With one scale for a whole row the guide of the posterior loses three times as much (0.18
+nats instead of 0.05 on 400 phantoms); scales of 16 bits add a thirtieth to the file."""
+_LARGE = 2**16
+"""Tensors of fewer numbers take 16 bits: a small sum averages its rounding less, and they are few beside the others."""
+_LARGEST = torch.finfo(torch.float16).max
+"""Tensors with larger numbers, or with nan, stay as they are."""
+_SCALE = "/scale"
+"""Ends the name of a tensor's scales; no parameter of a network has a slash in its name."""
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.safetensors$")
 
 
-def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices and kernels in float16, each weight changed by at most one part in 2,000.
+def compacted(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Large matrices and kernels in 8 bits, small ones in float16; vectors stay float32, as they may be tiny.
 
-    Vectors, such as the variances of norms, stay float32: they are few and may be tiny.
+    In 8 bits w ≈ s q, with whole q from -127 to 127 and a scale s for each group of 64 neighbours: their largest |w|
+    over 127. So a weight changes by at most 1/253 of that largest, and in float16 by at most one part in 2,000.
+
+    Compacting what was `expanded` gives the same bytes: s has 8 binary digits, so that 127 s is exact.
     """
-    return {k: t.half() if t.ndim > 1 and t.dtype == torch.float32 else t for k, t in tensors.items()}
+    found = dict(tensors)
+    for name, tensor in tensors.items():
+        if tensor.ndim > 1 and tensor.dtype == torch.float32 and bool((tensor.abs() <= _LARGEST).all()):
+            if tensor.numel() < _LARGE:
+                found[name] = tensor.half()
+            else:
+                found[name], found[name + _SCALE] = _eight_bits(tensor)
+    return found
 
 
-def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """16-bit numbers as float32, which every network computes with."""
+def expanded(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Numbers of 8 and 16 bits as float32, which every network computes with; all others as they are."""
     short = (torch.float16, torch.bfloat16)
-    return {k: t.float() if t.dtype in short else t for k, t in tensors.items()}
+    found = {k: t.float() if t.dtype in short else t for k, t in tensors.items()}
+    for name in [name for name in found if name.endswith(_SCALE)]:
+        scale, of = found.pop(name)[..., None], name.removesuffix(_SCALE)
+        if of not in found or _groups(found[of]).shape[:2] != scale.shape[:2]:
+            raise InputError(f"{name}: no tensor {of} that it fits: copy or download the weights again")
+        found[of] = _joined(_groups(found[of]) * scale, found[of])
+    return found
+
+
+def _eight_bits(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    """The numbers q, and the scale of each group."""
+    groups = _groups(tensor)
+    scale = (groups.abs().amax(-1) / _STEPS).bfloat16()
+    step = scale.float()[..., None]
+    whole = torch.where(step > 0, groups / step, 0.0).round().clamp(-_STEPS, _STEPS)
+    return _joined(whole.to(torch.int8), tensor), scale
+
+
+def _groups(tensor: Tensor) -> Tensor:
+    """(rows, groups, 64), the last of a row filled with zeros; a row is as few of the last axes as hold 64 numbers."""
+    axis = tensor.ndim - 1
+    while axis > 0 and math.prod(tensor.shape[axis:]) < _GROUP:
+        axis -= 1
+    rows = tensor.reshape(math.prod(tensor.shape[:axis]), -1)
+    return torch.unflatten(fn.pad(rows, (0, -rows.shape[1] % _GROUP)), 1, (-1, _GROUP))
+
+
+def _joined(groups: Tensor, like: Tensor) -> Tensor:
+    """The inverse of `_groups`."""
+    return groups.flatten(1)[:, : like.numel() // len(groups)].reshape(like.shape).contiguous()
 
 
 def write(tensors: Mapping[str, Tensor], path: Path, limit: int | None = None) -> list[Path]:

@@ -1,7 +1,7 @@
 """A network on disk: `name.safetensors` holds its tensors, `name.json` its preset and every setting.
 
 Both are plain data: nothing is ever unpickled. Loading is strict; every tensor must be there, with its shape,
-and none may be left over. Large files may be split (`eitlens.models.shards`), and 16-bit numbers are widened.
+and none may be left over. Weights may be stored in 8 or 16 bits, and large files split (`eitlens.models.shards`).
 Names that have changed since a file was written are translated by `eitlens.models.renamed`.
 """
 
@@ -28,7 +28,7 @@ KEYS = {"format", "preset", "settings"}
 def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     """Write `path` (.safetensors) and its .json; what was there stays whole until both are written.
 
-    `compact` stores matrices in 16 bits and splits the file into shards of at most 15 MB: for shipping.
+    `compact` stores matrices in 8 bits and splits the file into shards of at most 15 MB: for shipping.
     """
     weights = _weights(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
@@ -38,7 +38,7 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     with disk_errors(weights):
         partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
         if compact:
-            shards.write(shards.halved(tensors), weights, shards.LIMIT)
+            shards.write(shards.compacted(tensors), weights, shards.LIMIT)
         else:
             shards.write(tensors, weights)
         os.replace(partial, partial.with_suffix(""))
@@ -48,7 +48,7 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
 def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
     """The network saved at `path`, in evaluation mode."""
     weights = _weights(path)
-    saved = shards.widened(shards.read(weights))
+    saved = shards.expanded(shards.read(weights))
     description = _description(weights.with_suffix(".json"))
     network = build(description["preset"], description["settings"])
     tensors = up_to_date(saved, type(network).__name__)

@@ -67,13 +67,13 @@ class Trained:
 
     @property
     def digest(self) -> str:
-        """A name for exactly these weights and their 16-bit copy (`save_compact`): which scores are of one network.
+        """A name for exactly these weights and their 8-bit copy (`save_compact`): which scores are of one network.
 
         The name of the file does not tell: the best weights of a run that goes on are others later.
         """
         found = hashlib.sha256()
-        for name, tensor in sorted(shards.halved(self.network.state_dict()).items()):
-            found.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        for name, tensor in sorted(shards.compacted(self.network.state_dict()).items()):
+            found.update(name.encode() + tensor.cpu().flatten().view(torch.uint8).numpy().tobytes())
         return found.hexdigest()[:16]
 
     @staticmethod
@@ -140,7 +140,7 @@ class Trained:
 
 
 def save_compact(folder: Path, name: str, target: Path) -> Path:
-    """Copy weights in 16 bits and shards of at most 15 MB, with their features; `Trained.load` reads them."""
+    """Copy weights in 8 bits and shards of at most 15 MB, with their features; `Trained.load` reads them."""
     weights = models.save(models.load(folder / f"{name}.safetensors"), target / name, compact=True)
     for file in (folder / JSON, folder / TENSORS):
         if file.exists():

@@ -1,4 +1,4 @@
-"""The cells of Table 1: which there are, in which order they are wanted, and what was found in each.
+"""The cells of Table 1: their names, the order in which they are wanted, and the results of each.
 
 A cell is a network trained at one noise level; `results/table1/PRESET/TAU` holds its config.json (the recipe),
 result.json (time, machine, best epoch), evaluation.json (scores on the test split), log.csv (learning curve).
@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eitlens.errors import InputError
-from eitlens.evaluate.statistics import Summary
+from eitlens.evaluate.statistics import MetricSummary
 from eitlens.files import read_json
 from eitlens.paper.published import LEVELS, published
 from eitlens.weights import SHIPPED
 
-TABLE1, VARIANTS = "table1", "variants"
+TABLE1, VARIANTS_FOLDER = "table1", "variants"
 FIRST_NOISY = ("uit", "uit-l3", "unet", "fno")
 _FIRST_CLEAN = ("uit", "unet", "fno", "uit-l3", "unet-big", "uit-softmax", "hybrid-ut", "cross-ut")
 
 PAPER = "paper"
-Scores = dict[float, dict[str, Summary]]
+Scores = dict[float, dict[str, MetricSummary]]
 T = TypeVar("T")
 
 
@@ -33,7 +33,7 @@ class Cell:
 
     @staticmethod
     def parse(text: str) -> "Cell":
-        """From `uit/0.05`."""
+        """Read a cell from text such as `uit/0.05`."""
         preset, _, tau = text.partition("/")
         names = list(published())
         if preset not in names:
@@ -47,7 +47,7 @@ class Cell:
         return Cell(preset, level)
 
     def folder(self, table: Path) -> Path:
-        """Where its results lie."""
+        """The folder of its results."""
         return table / self.preset / f"{self.tau:g}"
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a cell: its recipe and result as JSON objects, and its scores by noise level."""
+    """The results of a cell: its recipe and training as JSON objects, and its scores by noise level."""
 
     config: dict[str, Any]
     result: dict[str, Any]
@@ -107,13 +107,18 @@ def scores(rows: list[dict[str, Any]]) -> Scores:
     """Metrics by noise level, from the rows of evaluation.json."""
     return {
         float(row["tau"]): {
-            name: Summary(**found)
+            name: MetricSummary(**found)
             for name, found in (row["metrics"] | {"calibration_error": row["calibration"]}).items()
         }
         for row in rows
     }
 
 
+def mean(scores: Scores, tau: float, metric: str) -> float | None:
+    """The mean of a metric at a noise level, or None where that level was not tested."""
+    return scores[tau][metric].mean if tau in scores else None
+
+
 def _read(path: Path, build: Callable[[Any], T]) -> T:
-    """What is made of a result file, or one line that says what is wrong with it."""
+    """Build something from a result file, or say in one line what is wrong with the file."""
     return read_json(path, build, "copy it again, or remove its folder")

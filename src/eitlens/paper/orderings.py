@@ -1,4 +1,4 @@
-"""Which of the paper's orderings hold in our cells."""
+"""The paper's orderings of networks, checked in our cells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ CLAIMS = (
 
 
 def verdict(cells: Mapping[Cell, Record], better: Cell, worse: Cell) -> Verdict:
-    """By the Dice score: `undecided` where the 95 % intervals of the means overlap.
+    """Compare two cells by their Dice scores: `undecided` where the 95 % intervals of the means overlap.
 
     The intervals are those of the test set alone: another seed of the training may move a score by more.
     """
@@ -50,7 +50,7 @@ def verdict(cells: Mapping[Cell, Record], better: Cell, worse: Cell) -> Verdict:
 
 
 def counts(cells: Mapping[Cell, Record], claim: Claim, tau: float) -> dict[Verdict, int]:
-    """How many pairs of networks say what about a claim."""
+    """Count the pairs of networks for each verdict about a claim."""
     pairs = [(Cell(a, tau), Cell(b, tau)) for a, b in product(claim.better, claim.worse)]
     found = [verdict(cells, *pair) for pair in pairs]
     return {name: found.count(name) for name in VERDICTS}

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eitlens.paper import table1, table2
-from eitlens.paper.cells import TABLE1, VARIANTS, read_shipped, read_table
-from eitlens.paper.heads import HEADS
-from eitlens.paper.markdown import number, table
+from eitlens.paper.cells import TABLE1, VARIANTS_FOLDER, read_shipped, read_table
+from eitlens.paper.markdown import HEADS, number, table
 from eitlens.paper.orderings import orderings
 from eitlens.paper.published import LEVELS, METRICS, published
 from eitlens.weights import SHIPPED
@@ -44,7 +43,7 @@ not decide on an H200: `uit-small` has a quarter of UIT's and is no faster."""
 
 @dataclass(frozen=True)
 class Places:
-    """Where the page's numbers come from: the root of the repository, and the networks of the package."""
+    """The sources of the page's numbers: the root of the repository, and the networks of the package."""
 
     root: Path
     shipped: Path = SHIPPED
@@ -91,7 +90,7 @@ def compose(places: Places) -> str:
     parts += ["## Trained without noise, tested with it"]
     for metric in ("soft_dice", "paper_l2"):
         parts += [f"{HEADS[metric]}:", table1.clean_under_noise(cells, metric)]
-    parts += ["## The runs", table1.runs(cells), *_variants(places.results / VARIANTS)]
+    parts += ["## The runs", table1.runs(cells), *_variants(places.results / VARIANTS_FOLDER)]
     costs = table2.read_costs(places.results / "table2")
     parts += ["## Table 2", _COSTS, table2.table2(costs, places.recorded)]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)

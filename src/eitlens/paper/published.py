@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 LEVELS = (0.0, 0.05, 0.2)
+"""The noise levels τ of its columns."""
 METRICS = ("paper_l2", "cross_entropy", "soft_dice")
 _FILE = Path(__file__).with_name("published.json")
 
@@ -19,7 +20,7 @@ class PublishedRow:
     values: dict[str, tuple[float, ...]]
 
     def value(self, metric: str, tau: float) -> float | None:
-        """What is printed, or None for a metric or a noise level that the paper does not have."""
+        """The printed number, or None for a metric or a noise level that the paper does not have."""
         found = self.values.get(metric)
         return None if found is None or tau not in LEVELS else found[LEVELS.index(tau)]
 

@@ -1,4 +1,4 @@
-"""Numbers quoted in prose, kept equal to the result files.
+"""Numbers quoted in prose and the tables of model cards, kept equal to the result files.
 
 In a Markdown file `0.883<!--= table1/uit/0 soft_dice 0.05 -->` is a number with where it comes from, which is not
 seen when the page is rendered. Sources:
@@ -22,12 +22,14 @@ from typing import Any
 
 from eitlens.errors import InputError
 from eitlens.evaluate.sweep import read
-from eitlens.paper.cells import read_record, read_shipped
-from eitlens.paper.markdown import NONE, number
+from eitlens.paper.cells import mean, read_record, read_shipped
+from eitlens.paper.markdown import HEADS, NONE, number, table, with_interval
 from eitlens.paper.page import Places
 from eitlens.paper.published import published
 
 _QUOTE = re.compile(r"(?P<value>[^\s(>]+)<!--= (?P<source>[^>]+?) -->")
+_BEGIN, _END = "<!-- scores -->\n", "<!-- end of scores -->"
+_ON_CARDS = ("hard_dice", "soft_dice", "cross_entropy", "relative_l2", "calibration_error")
 
 
 def refresh(text: str, places: Places) -> str:
@@ -36,7 +38,7 @@ def refresh(text: str, places: Places) -> str:
 
 
 def sources(text: str) -> list[str]:
-    """What the text quotes."""
+    """The sources that the text quotes."""
     return [match["source"] for match in _QUOTE.finditer(text)]
 
 
@@ -55,7 +57,7 @@ def lookup(source: str, places: Places) -> str:
         if kind == "paper":
             return number(published()[name].value(key, at or 0.0))
         if kind == "shipped":
-            return number(_mean(read_shipped(places.shipped).get(name, {}), at or 0.0, key))
+            return number(mean(read_shipped(places.shipped).get(name, {}), at or 0.0, key))
         folder = places.results / place
         if not (folder / "evaluation.json").exists():
             return NONE
@@ -64,15 +66,11 @@ def lookup(source: str, places: Places) -> str:
             return number(_entry(record.result, key.split(".")[1:]))
         if key.startswith("log."):
             return number(_logged(folder / "log.csv", key.removeprefix("log."), rest[0]))
-        return number(_mean(record.scores, float(folder.name) if at is None else at, key))
+        return number(mean(record.scores, float(folder.name) if at is None else at, key))
     except (KeyError, ValueError, TypeError, OSError, StopIteration) as error:
         raise InputError(
-            f"quoted number {source!r}: no such source ({error}): see evaluate.tables.quotes"
+            f"quoted number {source!r}: no such source ({error}): see eitlens.paper.quotes"
         ) from None
-
-
-def _mean(scores: Any, tau: float, metric: str) -> float | None:
-    return scores[tau][metric].mean if tau in scores else None
 
 
 def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
@@ -111,3 +109,27 @@ def _entry(values: Any, keys: list[str]) -> float:
 def _logged(log: Path, metric: str, epoch: str) -> float:
     with log.open(encoding="utf-8", newline="") as stream:
         return next(float(row[metric]) for row in csv.DictReader(stream) if row["epoch"] == epoch)
+
+
+def cards(weights: Path) -> list[Path]:
+    """The model cards of the networks: in the folders that have an evaluation.json."""
+    found = (file.with_name("card.md") for file in sorted(weights.glob("*/evaluation.json")))
+    return [card for card in found if card.exists()]
+
+
+def refresh_card(card: Path) -> str:
+    """The text of a card with its tables as evaluation.json has them."""
+    before, _, rest = card.read_text(encoding="utf-8").partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    tables = "\n".join(_card_table(card.parent, data) for data in ("paper", "paper-disjoint"))
+    return f"{before}{_BEGIN}\n{tables}\n{_END}{after}"
+
+
+def _card_table(folder: Path, data: str) -> str:
+    rows = [
+        [name.split("/")[1], f"{tau:g}", *(with_interval(values[key]) for key in _ON_CARDS)]
+        for name, scores in read_shipped(folder.parent, data).items()
+        if name.startswith(f"{folder.name}/")
+        for tau, values in scores.items()
+    ]
+    return f"`{data}`:\n\n" + table(["currents", "τ", *(HEADS[key] for key in _ON_CARDS)], rows, left=0)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from eitlens.evaluate.statistics import Summary
-from eitlens.paper.cells import Cell, Record, Scores
-from eitlens.paper.heads import HEADS
-from eitlens.paper.markdown import MISSING, NONE, number, table, with_interval
+from eitlens.evaluate.statistics import MetricSummary
+from eitlens.paper.cells import Cell, Record, Scores, mean
+from eitlens.paper.markdown import HEADS, MISSING, NONE, number, table, with_interval
 from eitlens.paper.published import LEVELS, published
 
 Cells = Mapping[Cell, Record]
@@ -20,7 +19,7 @@ def comparison(cells: Cells, shipped: Shipped, metric: str) -> str:
         pairs = ((own(cells, Cell(name, tau), metric), row.value(metric, tau)) for tau in LEVELS)
         rows.append([row.title, *(text for mine, theirs in pairs for text in (mine, number(theirs)))])
     for name, scores in shipped.items():
-        found = (number(_mean(scores.get(tau, {}), metric), MISSING) for tau in LEVELS)
+        found = (number(mean(scores, tau, metric), MISSING) for tau in LEVELS)
         rows.append([_shipped_title(name), *(text for mine in found for text in (f"**{mine}**", NONE))])
     return table(heads, rows)
 
@@ -32,8 +31,8 @@ def _shipped_title(name: str) -> str:
 
 def own(cells: Cells, cell: Cell, metric: str) -> str:
     """Our number of a cell, at the noise it was trained with."""
-    record = cells.get(cell)
-    return number(None if record is None else _mean(record.scores.get(cell.tau, {}), metric), MISSING)
+    scores = cells[cell].scores if cell in cells else {}
+    return number(mean(scores, cell.tau, metric), MISSING)
 
 
 def everything(cells: Cells, shipped: Shipped) -> str:
@@ -55,20 +54,20 @@ def clean_under_noise(cells: Cells, metric: str) -> str:
     for name, row in published().items():
         record = cells.get(Cell(name, 0.0))
         if record is not None:
-            clean = [number(_mean(record.scores.get(tau, {}), metric), MISSING) for tau in LEVELS]
+            clean = [number(mean(record.scores, tau, metric), MISSING) for tau in LEVELS]
             rows.append([row.title, *clean, *(own(cells, Cell(name, tau), metric) for tau in LEVELS[1:])])
     return table(heads, rows)
 
 
 def runs(cells: Cells) -> str:
-    """How each cell was trained, and how far training and validation came apart."""
+    """The training of each cell, and the distance between training and validation at its end."""
     heads = ["network", "τ", "epochs", "batch", "precision", "seed", "minutes", "machine", "epoch kept"]
     heads += ["loss at the end", "validation CE, kept", "validation CE, at the end"]
     return table(heads, ([_title(cell), f"{cell.tau:g}", *_run(cells[cell])] for cell in in_order(cells)))
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
-    """By the paper's rows, then by noise."""
+    """Sort cells by the paper's rows, then by noise."""
     names = list(published())
     return sorted(cells, key=lambda cell: (names.index(cell.preset), cell.tau))
 
@@ -94,9 +93,5 @@ def _title(cell: Cell) -> str:
     return published()[cell.preset].title
 
 
-def _mean(values: Mapping[str, Summary], metric: str) -> float | None:
-    return values[metric].mean if metric in values else None
-
-
-def _values(values: Mapping[str, Summary]) -> list[str]:
+def _values(values: Mapping[str, MetricSummary]) -> list[str]:
     return [with_interval(values.get(metric)) for metric in HEADS]

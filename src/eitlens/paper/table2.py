@@ -1,15 +1,15 @@
-"""Table 2: what the networks are made of and what they cost, here, on a GPU, and in the paper."""
+"""Table 2: the sizes of the networks and their costs, here, on a GPU, and in the paper."""
 
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eitlens.errors import InputError
 from eitlens.evaluate.costs import Cost
+from eitlens.files import read_json
 from eitlens.models import names
 from eitlens.models.registry import NETWORKS
-from eitlens.paper.markdown import NONE, table
+from eitlens.paper.markdown import NONE, number, table
 from eitlens.paper.published import published
 
 
@@ -23,17 +23,15 @@ class Measured:
 
 
 def to_json(machine: str, batch: int, costs: list[Cost]) -> dict[str, Any]:
-    """What `eitlens benchmark table2` writes."""
+    """The contents of the file that `eitlens benchmark table2` writes."""
     how = f"float32, batch {batch}"
     return {"machine": machine, "how": how, "rows": [asdict(cost) for cost in costs]}
 
 
 def read_costs(folder: Path) -> list[dict[str, Any]]:
-    """What it has written, one object a machine."""
-    try:
-        return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
-    except ValueError as error:
-        raise InputError(f"{folder}: not JSON ({error}): run `eitlens benchmark table2` again") from None
+    """Read the files of `eitlens benchmark table2`, one object a machine."""
+    again = "run `eitlens benchmark table2` again"
+    return [read_json(file, dict[str, Any], again) for file in sorted(folder.glob("*.json"))]
 
 
 def table2(found: list[dict[str, Any]], recorded: Path) -> str:
@@ -53,18 +51,15 @@ def _row(name: str, row: dict[str, Any], machines: list[Measured]) -> list[str]:
         name,
         str(paper.layers),
         str(paper.width),
-        _or_none(paper.modes, "d"),
+        number(paper.modes, form="d"),
         paper.norm,
         f"{chosen.parameters:,}",
         paper.parameters or (NONE if printed is None else printed.parameters),
-        _or_none(row.get("gflops"), ".2f"),
-        _or_none(row.get("transform_gflops") or None, ".2f"),
-        _or_none(paper.gflops, "g"),
-        *(
-            _or_none(one.speeds.get(name), ",.3g" if one.speeds.get(name, 0) < 100 else ",.0f")
-            for one in machines
-        ),
-        _or_none(paper.speed, "g"),
+        number(row.get("gflops"), form=".2f"),
+        number(row.get("transform_gflops") or None, form=".2f"),
+        number(paper.gflops, form="g"),
+        *(_speed(one.speeds.get(name)) for one in machines),
+        number(paper.speed, form="g"),
     ]
 
 
@@ -86,5 +81,6 @@ def _recorded(path: Path) -> list[Measured]:
     return [Measured(machine, how, found) for (machine, how), found in speeds.items()]
 
 
-def _or_none(value: float | None, form: str) -> str:
-    return NONE if value is None else format(value, form)
+def _speed(value: float | None) -> str:
+    """Images a second: three digits, or all before the point."""
+    return number(value, form=",.3g" if (value or 0) < 100 else ",.0f")

@@ -16,6 +16,7 @@ from typing import Literal
 
 import torch
 
+from eitlens.checks import choose
 from eitlens.dataset import DataConfig, Dataset, Samples, generate
 from eitlens.dataset import preset as data_preset
 from eitlens.device import pick_device
@@ -26,26 +27,25 @@ from eitlens.feed import Noise
 from eitlens.files import write_json
 from eitlens.models.registry import NETWORKS
 from eitlens.models.trained import Trained, save_compact
-from eitlens.paper.cells import TABLE1, Cell
-from eitlens.paper.cells import VARIANTS as VARIANTS_FOLDER
+from eitlens.paper.cells import TABLE1, VARIANTS_FOLDER, Cell
 from eitlens.paper.published import LEVELS
-from eitlens.paper.variants import PLAIN, variant
+from eitlens.paper.variants import PLAIN, VARIANTS
 from eitlens.train import Observer, train
 from eitlens.train.config import Compile, NetworkConfig, Precision, SourceConfig, TrainConfig
 from eitlens.train.folder import RunFolder
-from eitlens.train.lock import claim
+from eitlens.train.lock import lock_file
 from eitlens.train.presets import preset
 
 Outcome = Literal["finished", "stopped", "failed"]
 Tell = Callable[[Cell, Outcome, str], None]
-"""Told of each cell what became of it, and why where it failed."""
+"""Called with each cell, its outcome, and the reason where it failed."""
 RESERVE = 1.0
-"""Minutes of a budget that are kept for scoring."""
+"""Minutes of a budget that are kept for scoring, which takes less on a GPU."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How and where cells are made.
+    """The plan for training cells: the recipe, the machine and the folders.
 
     Attributes:
         results: folder of results; cells go to table1, those of a variant to variants/NAME.
@@ -53,7 +53,7 @@ class Plan:
         variant: a change of the recipe.
         device, batch, precision, compile: of the training.
         data, epochs: the data set and the length, the paper's.
-        keep: folder for 16-bit weights of finished cells; none are kept when left out.
+        keep: folder for 8-bit weights of finished cells; none are kept when left out.
     """
 
     results: Path
@@ -68,24 +68,24 @@ class Plan:
     keep: Path | None = None
 
     def __post_init__(self) -> None:
-        variant(self.variant)
+        choose("variant", self.variant, tuple(VARIANTS))
 
     @property
     def table(self) -> Path:
-        """Where the cells go."""
+        """The folder of the results."""
         return self.results / (TABLE1 if self.variant == PLAIN else f"{VARIANTS_FOLDER}/{self.variant}")
 
     @property
     def data_folder(self) -> Path:
-        """Where the data set is."""
+        """The folder of the data set."""
         return self.runs / "data" / self.data.name
 
     def run(self, cell: Cell) -> Path:
-        """Where a cell is trained."""
+        """The folder in which a cell is trained."""
         return cell.folder(self.runs / self.variant)
 
     def claim(self, cell: Cell) -> Path:
-        """What the process holds that trains the cell."""
+        """The lock file of the process that trains the cell."""
         run = self.run(cell)
         return run.with_name(f".{run.name}.claim")
 
@@ -104,7 +104,7 @@ class Plan:
             compile=self.compile,
             log_every=50,
         )
-        return variant(self.variant)(config)
+        return VARIANTS[self.variant](config)
 
 
 def missing(plan: Plan, cells: list[Cell]) -> list[Cell]:
@@ -128,7 +128,7 @@ def fill(
         left = (end - time.monotonic()) / 60 - RESERVE
         if left <= 0:
             break
-        with claim(plan.claim(cell)) as mine:
+        with lock_file(plan.claim(cell)) as mine:
             if not (mine and missing(plan, [cell])):
                 continue
             outcomes[cell], why = _attempt(plan, cell, left, observers(cell))
@@ -140,7 +140,7 @@ def fill(
 
 
 def _attempt(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...]) -> tuple[Outcome, str]:
-    """What became of a cell, and why it failed if it did."""
+    """Train a cell; returns its outcome, and the reason if it failed."""
     try:
         return ("finished" if run_cell(plan, cell, minutes, observers) else "stopped"), ""
     except (ValueError, RuntimeError) as error:
@@ -151,7 +151,7 @@ def _attempt(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
 def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...] = ()) -> bool:
     """Train a cell, or go on with it, and bring its results home; whether it is finished."""
     end = time.monotonic() + 60 * minutes
-    with claim(plan.data_folder.with_name(f".{plan.data_folder.name}.claim"), wait=True):
+    with lock_file(plan.data_folder.with_name(f".{plan.data_folder.name}.claim"), wait=True):
         generate(plan.data, plan.data_folder, device=plan.device)
     run = RunFolder(plan.run(cell))
     if not run.result.exists():

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eitlens.errors import InputError
 from eitlens.train.config import TrainConfig
 
 
@@ -46,10 +45,3 @@ VARIANTS: dict[str, Variant] = {
         {"augment": True, "average": 0.999},
     ),
 }
-
-
-def variant(name: str) -> Variant:
-    """The named variant, or an error that lists the names there are."""
-    if name not in VARIANTS:
-        raise InputError(f"no variant is called {name!r}: choose one of {', '.join(VARIANTS)}")
-    return VARIANTS[name]

@@ -45,7 +45,12 @@ class ShapeGroup:
 
 @dataclass(frozen=True)
 class PhantomBatch:
-    """A batch of phantoms, as groups of shapes of one kind and the conductivity around them."""
+    """A batch of phantoms, as groups of shapes of one kind and the conductivity around them.
+
+    >>> batch = eit.EllipseSampler(seed=0).batch(0, 8)
+    >>> len(batch), len(batch.phantom(3).shapes)
+    (8, 4)
+    """
 
     groups: tuple[ShapeGroup, ...]
     outside: Float64[Tensor, "batch"]
@@ -106,10 +111,14 @@ class PhantomBatch:
 
 
 def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> PhantomBatch:
-    """A batch from phantoms in plain numbers."""
+    """A batch from phantoms in plain numbers.
+
+    >>> len(eit.stack([eit.Phantom([eit.circle((0.0, 0.0), r)]) for r in (0.3, 0.4)]))
+    2
+    """
     if not phantoms:
         raise InputError("expected at least one phantom, got an empty list")
-    groups = tuple(g for kind in KINDS if (g := _group(kind, phantoms)) is not None)
+    groups = tuple(g for kind in _kinds(phantoms) if (g := _group(kind, phantoms)) is not None)
     batch = PhantomBatch(groups, torch.tensor([p.outside for p in phantoms], dtype=torch.float64))
     return batch if device is None else batch.to(device)
 
@@ -134,6 +143,13 @@ def as_batch(
             raise InputError("expected at least one phantom, got an empty batch")
         return phantoms if device is None else phantoms.to(device)
     return stack([phantoms] if isinstance(phantoms, Phantom) else phantoms, device)
+
+
+def _kinds(phantoms: Sequence[Phantom]) -> list[type[Shape]]:
+    """The registered kinds of shapes, and those of shapes that were just passed."""
+    known = tuple(KINDS.values())
+    others = [type(s) for phantom in phantoms for s in phantom.shapes if not isinstance(s, known)]
+    return [*known, *dict.fromkeys(others)]
 
 
 def _group(kind: type[Shape], phantoms: Sequence[Phantom]) -> ShapeGroup | None:

@@ -13,10 +13,13 @@ from eitlens.phantom.base import Curve, Shape
 
 @dataclass(frozen=True)
 class Ellipse(Shape):
-    """Centre, two semi-axes, and the angle (radians, counter-clockwise) of the first axis from the x axis.
+    """An ellipse by its centre, two semi-axes, and the angle (radians, counter-clockwise) of the first of them.
 
     Parameters in a row: (cx, cy, a, b, angle). Level set: the quadratic form |R(-angle)(x - c) / (a, b)|² -
     1.
+
+    >>> eit.Ellipse((0.2, -0.1), (0.15, 0.3), angle=0.4).parameters().tolist()
+    [0.2, -0.1, 0.15, 0.3, 0.4]
     """
 
     center: tuple[float, float]
@@ -100,7 +103,11 @@ class Ellipse(Shape):
 
 
 def circle(center: tuple[float, float], radius: float) -> Ellipse:
-    """A circle: an ellipse with equal semi-axes."""
+    """A circle: an ellipse with equal semi-axes.
+
+    >>> eit.circle((0.3, 0.2), 0.1).semi_axes
+    (0.1, 0.1)
+    """
     return Ellipse(center, (radius, radius))
 
 

@@ -8,6 +8,7 @@
 `outside` is 1 and a shape's `conductivity` 10 where left out; where shapes overlap, the later in the list counts.
 """
 
+import inspect
 import json
 import math
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import Any
 from eitlens.errors import InputError, naming
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse, circle
+from eitlens.phantom.kinds import KINDS
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 
@@ -65,7 +67,7 @@ def _polygon(values: dict[str, Any]) -> Shape:
 
 
 Make = Callable[[dict[str, Any]], Shape]
-KINDS: dict[str, tuple[Make, set[str], set[str]]] = {
+_FORMS: dict[str, tuple[Make, set[str], set[str]]] = {
     "ellipse": (_ellipse, {"center", "semi_axes"}, {"angle"}),
     "circle": (_circle, {"center", "radius"}, set()),
     "polygon": (_polygon, {"vertices"}, set()),
@@ -75,13 +77,28 @@ KINDS: dict[str, tuple[Make, set[str], set[str]]] = {
 
 def _shape(value: object, where: str) -> tuple[Shape, float]:
     kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"{where}: 'kind' must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
-    make, needed, optional = KINDS[kind]
+    make, needed, optional = _form(kind, where)
     values = _object(value, where, needed | optional | {"kind", "conductivity"}, needed)
     with naming(where):
         shape = make(values)
     return shape, _number(values.get("conductivity", _INSIDE), f"{where}: conductivity")
+
+
+def _form(kind: object, where: str) -> tuple[Make, set[str], set[str]]:
+    """How a kind of shape is made of JSON values; of a user's own kind the arguments are the keys."""
+    if isinstance(kind, str) and kind in _FORMS:
+        return _FORMS[kind]
+    if not isinstance(kind, str) or kind not in KINDS:
+        known = ", ".join([*_FORMS, *(name for name in KINDS if name not in _FORMS)])
+        raise InputError(f"{where}: 'kind' must be one of {known}, got {str(kind)[:40]!r}")
+    own, arguments = KINDS[kind], inspect.signature(KINDS[kind]).parameters.values()
+    needed = {argument.name for argument in arguments if argument.default is argument.empty}
+    optional = {argument.name for argument in arguments} - needed
+
+    def make(values: dict[str, Any]) -> Shape:
+        return own(**{key: value for key, value in values.items() if key in needed | optional})
+
+    return make, needed, optional
 
 
 def _object(value: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:

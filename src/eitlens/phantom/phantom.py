@@ -12,10 +12,13 @@ from eitlens.phantom.base import Shape
 
 @dataclass(frozen=True)
 class Phantom:
-    """σ = `inside[k]` in shape k and `outside` elsewhere; where shapes overlap, the later in the list counts.
+    """A conductivity: `inside[k]` in shape k, `outside` elsewhere; where shapes overlap, the later in the list counts.
 
     `inside` may be one number for all shapes. With equal conductivities the inclusion is the union of the
     shapes.
+
+    >>> eit.Phantom([eit.circle((0.3, 0.2), 0.2)], inside=5.0).inside
+    (5.0,)
     """
 
     shapes: tuple[Shape, ...]

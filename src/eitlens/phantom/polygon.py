@@ -19,6 +19,9 @@ class Polygon(Shape):
     A vertex given several times in a row counts once, also the first again at the end.
     Parameters in a row: (x0, y0, x1, y1, …). In a batch, rows are padded by repeating the last vertex, which
     changes nothing. Level set: the signed distance to the boundary.
+
+    >>> eit.Polygon([(0.0, 0.5), (0.5, 0.0), (0.0, 0.0)]).parameters().tolist()
+    [0.0, 0.0, 0.5, 0.0, 0.0, 0.5]
     """
 
     vertices: tuple[tuple[float, float], ...]

@@ -18,6 +18,7 @@ from eitlens.phantom.batch import PhantomBatch, of_rows
 from eitlens.phantom.ellipse import Ellipse
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
+from eitlens.registry import Registry
 
 Range = tuple[float, float]
 Attempt = int | Int64[Tensor, "*#batch"]
@@ -70,6 +71,9 @@ class EllipseSampler(Sampler):
     """The paper's phantoms: `count` ellipses, one semi-axis from `short`, the other from `long`, any angle.
 
     Each centre is uniform such that the ellipse's bounding box stays in |x|, |y| <= `extent`.
+
+    >>> len(eit.EllipseSampler(seed=7).phantom(0).shapes)
+    4
     """
 
     kind: ClassVar[type[Shape]] = Ellipse
@@ -106,7 +110,11 @@ class EllipseSampler(Sampler):
 
 @dataclass(frozen=True)
 class PolygonSampler(Sampler):
-    """`count` star-shaped polygons of `corners` vertices at distances from `radius` about their centres."""
+    """Random phantoms: `count` star-shaped polygons of `corners` vertices at distances from `radius` about a centre.
+
+    >>> len(eit.PolygonSampler(seed=7, corners=6).phantom(0).shapes[0].vertices)
+    6
+    """
 
     kind: ClassVar[type[Shape]] = Polygon
     seed: int
@@ -152,6 +160,17 @@ class PolygonSampler(Sampler):
         """
         sector = math.pi / self.corners
         return self.corners * self.radius[0] ** 2 * (math.sin(sector) + math.sin(3 * sector)) / 4
+
+
+def _accepted(name: str, thing: object) -> type[Sampler]:
+    if not (isinstance(thing, type) and issubclass(thing, Sampler)):
+        raise InputError(f"sampler {name!r}: expected a class that derives from Sampler, got {thing!r}")
+    return thing
+
+
+SAMPLERS: Registry[type[Sampler]] = Registry(
+    "sampler", {"ellipses": EllipseSampler, "polygons": PolygonSampler}, _accepted
+)
 
 
 def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from eitlens.errors import InputError
 from eitlens.phantom import PhantomBatch, Shape
 from eitlens.phantom.batch import ShapeGroup
-from eitlens.phantom.kinds import KINDS
+from eitlens.phantom.kinds import KINDS, name_of
 
 _OUTSIDE = "phantom.outside"
 
@@ -26,7 +26,7 @@ def from_tensors(tensors: Mapping[str, Tensor]) -> PhantomBatch | None:
     if _OUTSIDE not in tensors:
         return None
     groups = []
-    for kind in KINDS:
+    for kind in KINDS.values():
         prefix = _prefix(kind)
         parts = {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
         if parts:
@@ -50,4 +50,4 @@ def join(batches: Sequence[PhantomBatch]) -> PhantomBatch:
 
 
 def _prefix(kind: type[Shape]) -> str:
-    return f"phantom.{kind.__name__.lower()}."
+    return f"phantom.{name_of(kind)}."

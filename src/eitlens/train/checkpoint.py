@@ -1,4 +1,4 @@
-"""A run's whole state in one file: tensors by name, and numbers as JSON in the file's own header.
+"""A checkpoint: the whole state of a run in one file, tensors by name and numbers as JSON in the header.
 
 Safetensors is plain data: nothing in a checkpoint is ever run. The file is written under another name and
 renamed, so there is always a whole one. No state of random generators is kept, as all randomness is a pure
@@ -19,7 +19,7 @@ from eitlens.checks import known_keys
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, write_atomically
 
-FORMAT = 1
+FORMAT = 1  # raised when an older eitlens could not read the file
 _HEADER = "eitlens-run"
 
 
@@ -29,7 +29,7 @@ class Progress:
 
     Attributes:
         step: steps taken.
-        progress, stride, spent: see `Clock`.
+        progress, stride, spent: see `ProgressTracker`.
         best: metrics of the weights kept, and their `step`.
         format: of the file.
     """
@@ -53,7 +53,7 @@ def write(path: Path, progress: Progress, parts: Mapping[str, Mapping[str, Tenso
 
 
 def read(path: Path) -> tuple[Progress, dict[str, dict[str, Tensor]]]:
-    """The numbers and the tensors by part."""
+    """Read the numbers, and the tensors by part."""
     remedy = "delete it to train again from the start, or restore it"
     try:
         with disk_errors(path), safe_open(path, "pt") as file:

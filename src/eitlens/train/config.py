@@ -1,4 +1,4 @@
-"""Everything a training run is made of, as frozen dataclasses that go to JSON and back.
+"""The configuration of a training run, as frozen dataclasses that go to JSON and back.
 
 Numbers that may be left out are 0 when they are. An unknown key is an error.
 """
@@ -41,7 +41,7 @@ class NetworkConfig:
 
 @dataclass(frozen=True)
 class SourceConfig:
-    """Where samples come from: a data set in a `folder`, or an endless `stream` simulated on the fly.
+    """The source of the samples: a data set in a `folder`, or an endless `stream` simulated on the fly.
 
     Attributes:
         folder: a data set; its splits are used as they are. The settings of a stream play no part then.
@@ -86,9 +86,9 @@ class TrainConfig:
         counts: numbers of currents, one of which each sample keeps; empty for all of them.
         gradient: `exact`, or the published code's differences, `repo`.
         scale: divide each input channel by its root mean square over training samples.
-        loss: what is made small.
+        loss: what training minimises.
         schedule: learning rate and β₁.
-        optimiser: `adam`, or `muon` for the matrices between wide layers (see `train.muon`).
+        optimiser: `adam`, or `muon` for the matrices between wide layers (see `train.optimiser`).
         weight_decay: decoupled (AdamW); 0 is plain Adam. With Muon, of its matrices alone.
         clip: largest norm of the gradient; 0 for none.
         batch: samples a step, over all processes.
@@ -153,13 +153,13 @@ class TrainConfig:
             raise InputError(f"how long to train: expected one of epochs, samples, minutes, got {lengths}")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The configuration as plain JSON values."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return values
 
     @staticmethod
     def from_dict(values: object) -> "TrainConfig":
-        """From plain JSON values, each checked; defaults fill what is left out."""
+        """Build a configuration from plain JSON values, each checked; defaults fill what is left out."""
         top = known_keys(values, TrainConfig, "training configuration")
         parts: dict[str, Callable[[object], Any]] = {
             "network": lambda part: NetworkConfig(**known_keys(part, NetworkConfig, "network")),
@@ -171,7 +171,7 @@ class TrainConfig:
 
     @staticmethod
     def read(path: Path) -> "TrainConfig":
-        """From a JSON file."""
+        """Read a JSON file."""
         return read_json(path, TrainConfig.from_dict, "see docs/training.md")
 
 
@@ -190,7 +190,7 @@ def _noise(values: object) -> Noise:
 
 
 def difference(one: TrainConfig, other: TrainConfig) -> str | None:
-    """The first setting two configurations do not share, as text; None when they are equal."""
+    """Name the first setting that two configurations do not share; None when they are equal."""
     a, b = _flat(one.to_dict()), _flat(other.to_dict())
     for key in a | b:
         if a.get(key) != b.get(key):

@@ -1,4 +1,4 @@
-"""A run's folder: what was asked for, what happened, and the weights.
+"""The folder of a run: its configuration, its log and its weights.
 
 config.json          the configuration
 data.json            the recipe of the data, where there is one: test samples can be made again from it
@@ -30,7 +30,7 @@ from eitlens.feature import Input, read_input
 from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
 from eitlens.models import Network, save
 from eitlens.train.config import TrainConfig, difference
-from eitlens.train.lock import claim
+from eitlens.train.lock import lock_file
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class RunFolder:
 
     @property
     def result(self) -> Path:
-        """What came out of it."""
+        """The result."""
         return self.path / "result.json"
 
     def begin(self, config: TrainConfig) -> None:
@@ -73,7 +73,7 @@ class RunFolder:
             write_json(self.config, config.to_dict())
 
     def finished(self, config: TrainConfig) -> bool:
-        """Whether this run is here and at its end; a folder with another one is refused."""
+        """Whether this run is finished; a folder with another run is refused."""
         if not self.config.exists():
             return False
         other = difference(config, TrainConfig.read(self.config))
@@ -82,13 +82,13 @@ class RunFolder:
         return self.result.exists()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """While no other process trains here: two would overwrite each other's state.
+    def locked(self) -> Iterator[None]:
+        """Hold the folder while this process trains: two would overwrite each other's state.
 
         Held from before `begin`, and not by one of the run's own files: those are written by renaming, so that
         two processes could each hold a file that had that name.
         """
-        with claim(self.path / ".claim") as mine:
+        with lock_file(self.path / ".claim") as mine:
             if not mine:
                 raise InputError(
                     f"{self.path}: another process trains here: wait for it, or choose another folder"
@@ -96,21 +96,21 @@ class RunFolder:
             yield
 
     def keep_recipe(self, recipe: DataConfig | None) -> None:
-        """Write how the data were made; an imported data set has no recipe."""
+        """Write the recipe of the data; an imported data set has no recipe."""
         if recipe is not None:
             write_json(self.path / "data.json", recipe.to_dict())
 
     def recipe(self) -> DataConfig | None:
-        """How the data were made, if it is known."""
+        """Read the recipe of the data, if there is one."""
         file = self.path / "data.json"
         return DataConfig.read(file) if file.exists() else None
 
     def keep_features(self, features: Input) -> None:
-        """Write what the network is fed with."""
+        """Write the input of the network."""
         features.save(self.path)
 
     def features(self) -> Input | None:
-        """What the network is fed with, if it is known yet."""
+        """Read the input of the network, if it is known yet."""
         return read_input(self.path) if (self.path / "features.json").exists() else None
 
     def keep(self, network: Network, name: str) -> None:
@@ -122,7 +122,7 @@ class Log:
     """A CSV file with a row every few steps; columns without a value stay empty."""
 
     def __init__(self, path: Path, columns: tuple[str, ...], step: int) -> None:
-        """Open it after `step`: what a killed run wrote beyond its last checkpoint is dropped."""
+        """Open the log after `step`: what a killed run wrote beyond its last checkpoint is dropped."""
         self.path, self.columns = path, columns
         rows = [row for row in read_log(path) if float(row.get("step") or "inf") <= step]
         text = io.StringIO()
@@ -138,13 +138,16 @@ class Log:
 
 
 def read_log(path: Path) -> list[dict[str, str]]:
-    """The rows of a log; none if there is no such file, and not a last line cut short."""
+    """Read the rows of a log; none if there is no such file, and no last line that was cut short."""
     if not path.exists():
         return []
     with disk_errors(path):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
     return [row for row in csv.DictReader(whole) if None not in row and None not in row.values()]
+
+
+_GIT_SECONDS = 10  # a run waits no longer for a repository on a slow disk
 
 
 def git_state() -> dict[str, Any]:
@@ -162,7 +165,7 @@ def git_state() -> dict[str, Any]:
 
 def _git(home: Path, *words: str) -> str | None:
     try:
-        done = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, timeout=_GIT_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

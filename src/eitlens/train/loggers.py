@@ -1,4 +1,4 @@
-"""Where rows of the log go besides the CSV file; each package is imported only if asked for."""
+"""Loggers, which take the rows of the log besides the CSV file; a package is imported only if asked for."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,6 +14,7 @@ Row = dict[str, float]
 Observer = Callable[[Row], None]
 """Called with each row of the log."""
 LOGGERS = ("tensorboard", "wandb")
+_DIGITS = 16  # of a name: 64 bits, which no two folders share by chance
 
 
 def create_logger(name: str, config: TrainConfig, folder: Path) -> Observer:
@@ -49,8 +50,8 @@ def _wandb(config: TrainConfig, folder: Path) -> Observer:
 
 
 def _identity(place: Path) -> str:
-    """The same for a run that is resumed, and another for one elsewhere whose folder has the same name."""
-    return hashlib.sha256(str(place).encode()).hexdigest()[:16]
+    """A name that a resumed run keeps, and that a run elsewhere in a folder of the same name does not have."""
+    return hashlib.sha256(str(place).encode()).hexdigest()[:_DIGITS]
 
 
 def _package(module: str, package: str) -> Any:

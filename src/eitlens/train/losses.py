@@ -1,4 +1,4 @@
-"""What training makes small. z are logits, t the true indicator, p = sigmoid(z), all (B, 1, n, n)."""
+"""Losses of the training. z are logits, t the true indicator, p = sigmoid(z), all (B, 1, n, n)."""
 
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -14,7 +14,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 LossName = Literal["bce", "weighted-bce", "soft-dice", "l2"]
 LOSS_NAMES: tuple[LossName, ...] = get_args(LossName)
 
-_GUARD = 1e-8
+_GUARD = 1e-8  # of the published code: a sample without inclusion has a weight, too
 
 
 def bce(logits: Tensor, target: Tensor) -> Tensor:
@@ -23,7 +23,7 @@ def bce(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def weighted_bce(logits: Tensor, target: Tensor) -> Tensor:
-    """The published code's: sample b weighs a_b^-½ / mean(a^-½), a its number of nodes inside.
+    """The published code's cross entropy: sample b weighs a_b^-½ / mean(a^-½), a its number of nodes inside.
 
     The mean is over the batch, over that of all processes where there are several; small inclusions count
     more.

@@ -16,7 +16,7 @@ class SharedBatchNorm(nn.BatchNorm2d):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, C, H, W) to the same."""
+        """Normalise (B, C, H, W) over all but the channels."""
         if not self.training:
             return super().forward(x)
         # x less its running mean: the variance of what is far from zero would lose its digits otherwise.
@@ -38,9 +38,9 @@ class SharedBatchNorm(nn.BatchNorm2d):
         assert self.running_mean is not None
         assert self.running_var is not None
         assert self.num_batches_tracked is not None
-        momentum = 0.1 if self.momentum is None else self.momentum
-        self.running_mean.lerp_(mean, momentum)
-        self.running_var.lerp_(variance * count / max(1, count - 1), momentum)
+        assert self.momentum is not None
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(variance * count / max(1, count - 1), self.momentum)
         self.num_batches_tracked.add_(1)
 
 

@@ -1,4 +1,4 @@
-"""The training recipes there are by name. Adding one is a line here."""
+"""The training recipes by name."""
 
 from dataclasses import replace
 

@@ -1,11 +1,10 @@
-"""From a configuration to the things a training loop works with."""
+"""The parts of a training loop, built from its configuration."""
 
 from dataclasses import dataclass, replace
 
 import torch
-from lightning.fabric import Fabric
 from torch import nn
-from torch.optim import Adam
+from torch.optim import Optimizer
 
 from eitlens import models
 from eitlens.errors import InputError
@@ -16,34 +15,33 @@ from eitlens.models import Network
 from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.config import Compile, TrainConfig
-from eitlens.train.muon import Muon
+from eitlens.train.examples import ExampleFeed
 from eitlens.train.norm import share_norms
-from eitlens.train.sources import Examples, Part, Supply
-from eitlens.train.stopwatch import Clock
+from eitlens.train.processes import Processes
+from eitlens.train.progress import ProgressTracker
+from eitlens.train.supply import Supply
 from eitlens.train.validation import Validator
 
-_FEW = 512
-"""So many samples the train split of a stream's recipe may be asked for: they are simulated beside the stream's own."""
+_MOST_BESIDE = 512  # samples that may be simulated beside those of the stream: one block of it
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run is made of in this process.
+    """The parts of a run in this process.
 
     `module` is `network` wrapped for devices and compiled, `validated` is `kept`, compiled where that is.
     """
 
-    fabric: Fabric
-    part: Part
+    processes: Processes
     features: Input
     network: Network
     module: nn.Module
     validated: nn.Module
-    optimiser: Adam | Muon
+    optimisers: list[Optimizer]
     average: Average | None
-    examples: Examples
+    examples: ExampleFeed
     validator: Validator
-    clock: Clock
+    tracker: ProgressTracker
     epoch: int
     """Steps of an epoch, or of what is taken for one."""
     interval: int
@@ -56,8 +54,8 @@ class Setup:
 
     @property
     def device(self) -> torch.device:
-        """Where it runs."""
-        return self.fabric.device
+        """The device of this process."""
+        return self.processes.device
 
 
 def create_network(config: TrainConfig, currents: int) -> Network:
@@ -73,50 +71,51 @@ def create_network(config: TrainConfig, currents: int) -> Network:
 
 
 def prepare(
-    config: TrainConfig, fabric: Fabric, supply: Supply, network: Network, features: Input | None
+    config: TrainConfig, processes: Processes, supply: Supply, network: Network, features: Input | None
 ) -> Setup:
-    """Put everything in its place; `features` are those of the run being resumed."""
-    part, device = Part(fabric.global_rank, fabric.world_size), fabric.device
+    """Build the parts of a run on its device; `features` are those of the run being resumed."""
+    device = processes.device
     # On GPUs the last digit of a scale may differ from process to process.
-    features = fabric.broadcast(features or _input(config, supply, network, device)).to(device)
+    features = processes.broadcast(features or _input(config, supply, network, device)).to(device)
     network.begin(features)
-    if part.world > 1:
+    if processes.world > 1:
         share_norms(network, device)
     network.to(device)
     average = Average(network, config.average) if config.average else None
-    module = fabric.setup_module(_compiled(network, config.compile), move_to_device=False)
-    source = supply.source(config.batch, config.seed, device, part)
+    module = _compiled(processes.wrap(network), network, config.compile)
+    source = supply.source(config.batch, config.seed, processes)
     pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
     return Setup(
-        fabric,
-        part,
+        processes,
         features,
         network.train(),
         module,
         _validated(network, average, config.compile),
-        _optimiser(config, network, device),
+        _optimisers(config, network, device),
         average,
-        Examples(source, pipeline, device, group=features.steps_at_once(config.batch // part.world, device)),
+        ExampleFeed(
+            source, pipeline, device, group=features.steps_at_once(config.batch // processes.world, device)
+        ),
         Validator(
             supply.split("validation", device),
             Pipeline(features, config.noise, counts=config.counts),
-            part,
-            even=config.compile != "off",
+            processes,
+            equal_batches=config.compile != "off",
         ),
-        Clock(_steps(config, source.interval), 60 * config.minutes),
+        ProgressTracker(_steps(config, source.interval), 60 * config.minutes),
         source.interval,
         config.validate_every or source.interval,
     )
 
 
-def _optimiser(config: TrainConfig, network: Network, device: torch.device) -> Adam | Muon:
+def _optimisers(config: TrainConfig, network: Network, device: torch.device) -> list[Optimizer]:
     if config.optimiser == "muon":
-        return Muon(network.parameters(), config.weight_decay)
-    return optimiser.create(network.parameters(), config.weight_decay, device)
+        return optimiser.create_muon(network.parameters(), config.weight_decay)
+    return optimiser.create_adam(network.parameters(), config.weight_decay, device)
 
 
 def check_batch(config: TrainConfig, supply: Supply) -> None:
-    """A batch is of no more samples than there are, or are to be seen; told before any is read or simulated."""
+    """Refuse a batch of more samples than there are, or are to be seen, before any is read or simulated."""
     if supply.training == 0:
         raise InputError(f"{config.data.folder}: its train split is empty: use another data set")
     most = min((count for count in (supply.training, config.samples) if count), default=config.batch)
@@ -138,7 +137,7 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
 
     def samples(count: int) -> Data:
         # A recipe has a few training samples of its own; many are taken from the stream itself.
-        if supply.dataset is not None or count <= _FEW:
+        if supply.dataset is not None or count <= _MOST_BESIDE:
             return supply.split("train", device, count).difference
         bank = min(count, supply.config.bank or count)
         return replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device).difference
@@ -146,19 +145,19 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
     return INPUTS[network.reads].fitted(recipe, samples)
 
 
-def _compiled(network: Network, mode: Compile) -> nn.Module:
-    """The network compiled, or itself with its regions compiled in place.
+def _compiled(module: nn.Module, network: Network, mode: Compile) -> nn.Module:
+    """The wrapped network compiled, or itself with the regions of the network compiled in place.
 
     Never for a batch of any size: training and validation have batches of their own, and a compiler that has
     seen both would make one slower program for all.
     """
     if mode == "off":
-        return network
+        return module
     if network.regions():
         for region in network.regions():
             region.compile(mode=mode, dynamic=False)
-        return network
-    compiled: nn.Module = torch.compile(network, mode=mode, dynamic=False)  # type: ignore[assignment]
+        return module
+    compiled: nn.Module = torch.compile(module, mode=mode, dynamic=False)  # type: ignore[assignment]
     return compiled
 
 
@@ -167,7 +166,7 @@ def _validated(network: Network, average: Average | None, mode: Compile) -> nn.M
     if average is None and network.regions():
         return network  # compiled in place for training; they compile themselves again for validation
     kept = network if average is None else average.network
-    return _compiled(kept, mode if mode == "off" else "default")
+    return _compiled(kept, kept, mode if mode == "off" else "default")
 
 
 def _steps(config: TrainConfig, interval: int) -> int | None:

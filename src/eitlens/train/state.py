@@ -1,4 +1,4 @@
-"""What a run has reached: kept in its folder, and found there again."""
+"""The state of a run, kept in its folder and restored from it."""
 
 import copy
 import math
@@ -14,7 +14,7 @@ from eitlens.train.setup import Setup
 
 
 class State:
-    """The network, its mean, the optimiser, the clock, and the best weights so far."""
+    """The network, its mean, the optimisers, the progress, and the best weights so far."""
 
     def __init__(self, setup: Setup, run: RunFolder, select: str) -> None:
         self.setup, self.run, self.select = setup, run, select
@@ -24,21 +24,21 @@ class State:
     def consider(self, metrics: dict[str, float]) -> None:
         """Remember the weights that are validated if they are the first or the best yet."""
         if not self.best or self._loss(metrics) < self._loss(self.best):
-            self.best = metrics | {"step": self.setup.clock.step}
+            self.best = metrics | {"step": self.setup.tracker.step}
             self._weights = {k: v.detach().clone() for k, v in self.setup.kept.state_dict().items()}
 
     def _loss(self, metrics: dict[str, float]) -> float:
-        """What the best have least of; what is not a number is worse than any, while a comparison would say no."""
+        """The metric that the best weights have least of; what is not a number is worse than any number."""
         value = metrics[self.select]
         return math.inf if math.isnan(value) else -value if self.select in LARGER_IS_BETTER else value
 
     def keep(self) -> None:
-        """Write the checkpoint, and the weights for whoever looks in."""
-        setup, clock = self.setup, self.setup.clock
-        progress = checkpoint.Progress(clock.step, clock.progress, clock.stride, clock.elapsed, self.best)
+        """Write the checkpoint, and the weights so far as files of their own."""
+        setup, now = self.setup, self.setup.tracker
+        progress = checkpoint.Progress(now.step, now.progress, now.stride, now.elapsed, self.best)
         parts = {
             "network": setup.network.state_dict(),
-            "optimiser": optimiser.to_tensors(setup.optimiser),
+            "optimiser": optimiser.to_tensors(setup.optimisers),
             "best": self._weights,
         }
         if setup.average is not None:
@@ -55,23 +55,23 @@ class State:
             self.run.keep(best, "best")
 
     def restore(self) -> None:
-        """Go on from the checkpoint, if there is one."""
+        """Restore the checkpoint, if there is one."""
         path = self.run.checkpoint
         if not path.exists():
             return
         progress, parts = checkpoint.read(path)
-        setup, clock = self.setup, self.setup.clock
+        setup, tracker = self.setup, self.setup.tracker
         try:
             _load(setup.network, parts.get("network", {}))
             if setup.average is not None:
                 _load(setup.average.network, parts.get("average", {}))
             if progress.best:
                 _check(setup.kept, parts.get("best", {}))
-            optimiser.from_tensors(setup.optimiser, parts.get("optimiser", {}))
+            optimiser.from_tensors(setup.optimisers, parts.get("optimiser", {}))
         except InputError as error:
             raise InputError(f"{path}: {error}: delete it to train again from the start") from None
-        clock.step, clock.progress = progress.step, progress.progress
-        clock.stride, clock.spent = progress.stride, progress.spent
+        tracker.step, tracker.progress = progress.step, progress.progress
+        tracker.stride, tracker.spent = progress.stride, progress.spent
         self.best = progress.best
         self._weights = {name: tensor.to(setup.device) for name, tensor in parts.get("best", {}).items()}
 

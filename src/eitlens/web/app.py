@@ -21,7 +21,6 @@ from eitlens.web.gallery import Gallery
 from eitlens.web.guard import Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, EllipseShape, read_choice, read_drawing
-from eitlens.web.settings import server_settings
 
 DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
 LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}
@@ -77,7 +76,7 @@ def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()
 
     app = FastAPI(title="eitlens", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _told)
-    _add_page(app, page(), server_settings(gallery))
+    _add_page(app, page(), gallery.settings())
     _add_questions(app, server)
     app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=1)
     known = frozenset(name.lower() for name in (LOCAL, *names) if name)

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from eitlens.domain import Square
 from eitlens.domain.boundary import from_nodes
-from eitlens.forward import GridSolver, currents
-from eitlens.forward.automatic import by_integral, for_grid
+from eitlens.forward import currents
+from eitlens.forward.automatic import SOLVERS, by_integral, for_grid
 from eitlens.forward.base import Data
 from eitlens.phantom import Ellipse, Phantom, Polygon
 from eitlens.web.schema import EllipseShape, PolygonShape
@@ -48,7 +48,7 @@ def simulate(shapes: Shapes, count: int) -> Simulated:
     if exact is not None:
         return Simulated(exact, "boundary integral")
     grid = for_grid(phantom, _COARSE, _FINEST)
-    found = GridSolver(grid, tolerance=1e-5).difference(phantom, currents.cosine(grid, count))
+    found = SOLVERS["grid"](grid, tolerance=1e-5).difference(phantom, currents.cosine(grid, count))
     return Simulated(currents.project(from_nodes(found, BODY.arclength(), grid)), "grid")
 
 

@@ -11,11 +11,10 @@ from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import Imager
 from eitlens.web.assets import page
 from eitlens.web.drawing import BODY
-from eitlens.web.gallery import Gallery
+from eitlens.web.gallery import Gallery, describe
 from eitlens.web.graphs import Graph, write_classical, write_network
 from eitlens.web.guard import CONTENT_SECURITY_POLICY
 from eitlens.web.runtime import place_runtime
-from eitlens.web.settings import describe
 
 SHOWN = 100
 _FOLDERS = "graphs", "runtime"

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from eitlens import imaging
+from eitlens import __version__, imaging
 from eitlens.errors import InputError
 from eitlens.imaging.imager import Imager
 
@@ -35,3 +36,14 @@ class Gallery:
             if name not in self.imagers:
                 known = ", ".join(self.imagers) or "none"
                 raise InputError(f"models: there is no network {name!r} here: there are {known}")
+
+    def settings(self) -> dict[str, Any]:
+        """What the page of a server knows before it starts: who computes, and which networks there are."""
+        models = [describe(imager) for imager in self.imagers.values()]
+        return {"version": __version__, "engine": "server", "models": models}
+
+
+def describe(imager: Imager) -> dict[str, Any]:
+    """A network in a few words: its name, and how many currents it reads."""
+    reader = imager.reader
+    return {"name": imager.name, "fewest": reader.fewest, "most": reader.currents.count}

@@ -1,8 +1,9 @@
 """Where weights are: those that come with the package, by name, or the folder of a run.
 
-A folder of shipped weights holds: the weights, 16-bit, in shards of at most 15 MB, with their .json; features.json (or
+A folder of shipped weights holds: the weights, 8-bit, in shards of at most 15 MB, with their .json; features.json (or
 what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
-training; evaluation.json; and card.md, the model card. The folder `guide` is another thing, the guide of the posterior
+training; evaluation.json, of the weights in 16 bits; eight_bits.json, both side by side (benchmarks/eight_bits.py);
+and card.md, the model card. The folder `guide` is another thing, the guide of the posterior
 (eitlens.posterior.guide.network), and so is any with a guide.json: it makes no images.
 """
 

@@ -8,7 +8,7 @@ inverted once and then applied as products.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -16,13 +16,14 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 BLOCK = 16
+"""Kinks a block: small enough for dense inverses, and the matrix of the separators is 16 times smaller."""
 
 Slots = Int64[Tensor, "batch slots"]
 Values = Float64[Tensor, "batch currents places"]
 
 
 class Layout(NamedTuple):
-    """Where the kinks go. A place without a kink holds the slot number `slots`, one beyond the last."""
+    """The order of the kinks. A place without a kink holds the slot number `slots`, one beyond the last."""
 
     slot: Int64[Tensor, "batch places"]
     """The kink at each place; its follower is one place before it, except for separators."""
@@ -64,10 +65,6 @@ class ChainInverse:
         result.addcmul_(value[..., None], self.own[:, :, None])
         result.addcmul_(value_above[..., None], self.above[:, :, None])
         return result.transpose(1, 2).flatten(-2)
-
-    def select(self, rows: Int64[Tensor, "rows"]) -> "ChainInverse":
-        """The inverse for some samples of the batch."""
-        return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
 def lay_out(follower: Slots, present: Bool[Tensor, "batch slots"]) -> Layout:
@@ -140,7 +137,7 @@ def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch
 
 
 def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any size size"]:
-    """Of positive definite matrices, from A = L Lᵀ as L⁻ᵀ L⁻¹.
+    """The inverse of positive definite matrices, from A = L Lᵀ as L⁻ᵀ L⁻¹.
 
     Each step is one batched call on a GPU, which torch's own inverse from Cholesky factors is not; and
     torch's batched LU fails on several threads in some builds of MKL.
@@ -157,7 +154,7 @@ def _from_above(
     joined: Bool[Tensor, "batch blocks"],
     own: Int64[Tensor, "batch blocks"],
 ) -> tuple[Float64[Tensor, "batch blocks block"], Int64[Tensor, "batch blocks"]]:
-    """For each block the entries of the separator that follows into it and its number; 0, itself if none."""
+    """The entries of the separator that follows into each block, and its number; 0 and itself if none does."""
     count = own.shape[1]
     entry = link.new_zeros(len(link), BLOCK * count + 1)
     entry = entry.scatter(1, torch.where(joined, target, BLOCK * count), link)[:, :-1]

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 DIAGONAL = 2
+"""The kind of the edges across a cell."""
 
 Nodes = Int64[Tensor, "batch edges"]
 
@@ -70,7 +71,7 @@ def _side(edges: Edges, offset: Nodes, off: Bool[Tensor, "batch edges"]) -> Side
 
 
 def _listed(mask: Bool[Tensor, "batch numbers"]) -> tuple[Nodes, Bool[Tensor, "batch edges"]]:
-    """Where the mask is set, sample by sample and in order; the length of the mask fills up the rows."""
+    """List where the mask is set, sample by sample and in order; the length of the mask fills up the rows."""
     count = mask.sum(1)
     width = int(count.max())
     sample, number = mask.nonzero(as_tuple=True)

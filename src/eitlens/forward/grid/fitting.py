@@ -22,7 +22,7 @@ from torch import Tensor
 
 from eitlens.forward.grid.cells import Cells
 from eitlens.forward.grid.edges import DIAGONAL, Edges, Side, between, cut_edges, sides
-from eitlens.forward.grid.triangle import Entries, entries
+from eitlens.forward.grid.triangle import KinkRow, kink_row
 
 Nodal = Float64[Tensor, "batch nodes nodes"]
 EdgeValue = Float64[Tensor, "batch edges"]
@@ -31,7 +31,7 @@ EdgeIndex = Int64[Tensor, "batch edges"]
 Crossing = Callable[[EdgeIndex, EdgeIndex], EdgeValue]
 """Where the interface crosses the edges from nodes u to nodes v, as a fraction of the way."""
 
-_NEAREST = 1e-9
+_NEAREST = 1e-9  # of an edge: a crossing at a node itself would divide by zero
 
 
 class Kinks(NamedTuple):
@@ -47,7 +47,7 @@ class Kinks(NamedTuple):
 
 
 class _Wing(NamedTuple):
-    """What the triangles on one side of the edges contribute to their kinks."""
+    """The contribution of the triangles on one side of the edges to their kinks."""
 
     mixed: EdgeFlag
     u: EdgeValue
@@ -91,9 +91,9 @@ def _wing(edges: Edges, side: Side, label: Tensor, sigma: Tensor, cut: Tensor, s
     hypotenuse, other = edges.kind == DIAGONAL, neighbour // size**2 == DIAGONAL
     right = (~hypotenuse & ~other, other, hypotenuse)
     first = (f > g) | ((f == g) & (edges.number < neighbour))
-    whole = entries(f, g, sigma.gather(1, a), sigma.gather(1, b), right, first)
+    whole = kink_row(f, g, sigma.gather(1, a), sigma.gather(1, b), right, first)
     here = side.present & (lone_u | lone_v)
-    part = Entries(*(torch.where(here, value, 0.0) for value in whole))
+    part = KinkRow(*(torch.where(here, value, 0.0) for value in whole))
     at_u, at_v = torch.where(lone_u, part.a, part.b), torch.where(lone_u, part.b, part.a)
     return _Wing(side.present & ~here, at_u, at_v, part.c, part.diagonal, part.link, neighbour)
 

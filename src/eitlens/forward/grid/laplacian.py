@@ -37,7 +37,7 @@ class Laplacian:
 
     @cached_property
     def aligned(self) -> "Laplacian":
-        """The same on a grid padded with zeros: a GPU multiplies matrices twice as fast when 8 divides their size."""
+        """The Laplacian padded with zeros: a GPU multiplies matrices twice as fast when 8 divides their size."""
         short = -len(self.gain) % 8 if self.gain.is_cuda else 0
         return Laplacian(*(pad(matrix, (0, short, 0, short)) for matrix in (self.cosines, self.gain)))
 
@@ -49,7 +49,7 @@ class Laplacian:
     def solve_(
         self, load: Float64[Tensor, "rows nodes nodes"], work: Float64[Tensor, "rows nodes nodes"]
     ) -> None:
-        """The same in place of `load`, with one field of work space.
+        """Solve in place of `load`, with one field of work space.
 
         Products from the left are done as transposes from the right: (xᵀ C)ᵀ = C x; `gain` is symmetric.
         """

@@ -7,7 +7,7 @@ once. Since A0 knows everything about the problem but the contrast, the number o
 contrast alone.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -16,8 +16,10 @@ from torch import Tensor
 from eitlens.errors import ConvergenceError
 from eitlens.forward.grid.laplacian import Laplacian
 from eitlens.forward.grid.system import System, Unknowns
+from eitlens.memory import select
 
-_LARGE = 100.0
+_LARGE = 100.0  # a contrast: above it Δ u0 grows, and the solution hardly does
+_STEPS_UNWATCHED = 3  # on a GPU, where asking whether all are done makes the host wait for the device
 
 PerCurrent = Float64[Tensor, "batch currents"]
 
@@ -34,7 +36,7 @@ class Stopping:
     max_steps: int
 
     def factor(self, contrast: Float64[Tensor, "batch"]) -> Float64[Tensor, "batch"]:
-        """By how much the residual is to fall."""
+        """The factor by which the residual is to fall."""
         return self.tolerance * (_LARGE / contrast).clamp(max=1.0)
 
 
@@ -57,9 +59,6 @@ class _State:
     """(r, A0⁻¹ r)."""
     goal: PerCurrent
     steps: Int64[Tensor, "batch currents"]
-
-    def select(self, rows: Int64[Tensor, "rows"]) -> "_State":
-        return _State(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def live(self) -> Bool[Tensor, "batch currents"]:
         return ~(self.energy <= self.goal)
@@ -90,8 +89,7 @@ def solve(system: System, laplacian: Laplacian, start: Unknowns, stopping: Stopp
     state = _begin(system, precondition, start, stopping)
     result = Charge(torch.zeros_like(state.charge), torch.zeros_like(state.steps))
     rows = torch.arange(len(start), device=start.device)
-    # Asking whether all are done makes the host wait for the device: not at every step on a GPU.
-    interval = 1 if start.device.type == "cpu" else 3
+    interval = 1 if start.device.type == "cpu" else _STEPS_UNWATCHED
     for step in range(stopping.max_steps + 1):
         if step % interval == 0 or step == stopping.max_steps:
             live = state.live().any(1)
@@ -101,7 +99,7 @@ def solve(system: System, laplacian: Laplacian, start: Unknowns, stopping: Stopp
                 if remaining == 0:
                     return result
                 keep = live.nonzero().flatten()
-                rows, system, state = rows[keep], system.select(keep), state.select(keep)
+                rows, system, state = rows[keep], select(system, keep), select(state, keep)
                 precondition = _Preconditioner(laplacian, system, start.shape[1])
         if step < stopping.max_steps:
             _advance(system, precondition, state)

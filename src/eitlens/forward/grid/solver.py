@@ -18,7 +18,7 @@ from eitlens.forward.grid.bodies import Body, Conductivity, as_body
 from eitlens.forward.grid.laplacian import laplacian
 from eitlens.forward.grid.pcg import Stopping
 from eitlens.forward.grid.system import System, assemble
-from eitlens.memory import chunk_size
+from eitlens.memory import chunk_size, select
 
 Potentials = Float64[Tensor, "*batch currents nx ny"]
 
@@ -36,7 +36,7 @@ class _Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class GridSolver(Solver):
-    """f - f0 for any conductivity on the grid of the square, to second order.
+    """A solver for f - f0 of any conductivity on the grid of the square, to second order.
 
     Discretisation. Cells of one conductivity have the nine-point element of `laplacian`; cells cut by the
     interface of a phantom or level set have two triangles of linear elements, split along the interface, with
@@ -57,6 +57,11 @@ class GridSolver(Solver):
     difference at contrast 10 (n = 200), which is felt below contrasts of 1 ± 0.01. An interface may reach the
     boundary (level sets only), but no current should enter there.
     Differentiable (once) in the currents, a Field and a LevelSet, by one adjoint solve.
+
+    >>> square, phantom = eit.Square(32), eit.Phantom([eit.Ellipse((0.2, 0.1), (0.3, 0.2))])
+    >>> difference = eit.GridSolver(square).difference(phantom, eit.currents.cosine(square, 1))
+    >>> round(float(difference.abs().max()), 2)
+    0.15
     """
 
     domain: Square
@@ -101,7 +106,7 @@ class GridSolver(Solver):
         return per_conductivity(self._trace(self._uniform(check_currents(self.domain, currents))), outside)
 
     def steps(self, conductivity: Conductivity, currents: Currents) -> Int64[Tensor, "*batch currents"]:
-        """How many steps of conjugate gradients each current takes."""
+        """Count the steps of conjugate gradients that each current takes."""
         given = checks.real(currents, "currents")
         a0 = laplacian(self.domain.n, given.device)
 
@@ -129,7 +134,7 @@ class GridSolver(Solver):
     def _solve(
         self, conductivity: Conductivity, currents: Currents, read: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
-        """What `read` makes of u0 and of u - u0."""
+        """Solve, and let `read` make the result of u0 and of u - u0."""
         given = checks.real(currents, "currents")
         a0 = laplacian(self.domain.n, given.device)
 
@@ -160,7 +165,7 @@ class GridSolver(Solver):
     ) -> Iterator[_Problem]:
         size = chunk_size((_FIELDS_A_CURRENT * g.shape[1] + _FIELDS_A_SAMPLE) * field, g.device)
         for start in range(0, len(g), size):
-            some = body.part(slice(start, start + size))
+            some = select(body, slice(start, start + size))
             system, load = assemble(*some.elements(self.domain)), g[start : start + size]
             # Currents common to all samples are a view of one of them: solve for these once.
             uniform = self._uniform(load[:1] if load.stride(0) == 0 else load)

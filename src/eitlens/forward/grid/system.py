@@ -10,7 +10,7 @@ largest needs (a few nodes more do no harm: their rows are zero). Rows are lists
 neighbours, so Δ x is a sequence of gathers: the same numbers are added in the same order on every run.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -76,15 +76,6 @@ class System:
         )
         link = -_symmetric(kinks, kinks, adjoint_kinks, adjoint_kinks, self.follower)
         return Entries(weights, coupling, link)
-
-    def select(self, rows: Int64[Tensor, "rows"]) -> "System":
-        """The system of some samples of the batch."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
-        entries, inverse = parts.pop("entries"), parts.pop("inverse")
-        kept = {name: part[rows] for name, part in parts.items()}
-        return replace(
-            self, entries=Entries(*(e[rows] for e in entries)), inverse=inverse.select(rows), **kept
-        )
 
 
 def _symmetric(kinks: Tensor, x: Tensor, adjoint_kinks: Tensor, adjoint: Tensor, index: Tensor) -> Tensor:

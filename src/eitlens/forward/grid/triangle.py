@@ -26,8 +26,8 @@ Value = Float64[Tensor, "*edges"]
 Flag = Bool[Tensor, "*edges"]
 
 
-class Entries(NamedTuple):
-    """Rows of the element matrix that belong to the kink on edge ab."""
+class KinkRow(NamedTuple):
+    """The row of the element matrix that belongs to the kink on edge ab."""
 
     diagonal: Value
     a: Value
@@ -46,13 +46,13 @@ class _Gram(NamedTuple):
     bc: Value
 
 
-def entries(
+def kink_row(
     f: Value, g: Value, sigma_a: Value, sigma_b: Value, right: tuple[Flag, Flag, Flag], first: Flag
-) -> Entries:
-    """Entries of the kink on ab; `right` marks the right angle of a, b, c, `first` that f counts as >= g."""
+) -> KinkRow:
+    """The row of the kink on ab; `right` marks the right angle of a, b, c, `first` that f counts as >= g."""
     gram = _gram(right)
     far, near = _far_kink(f, g, sigma_a, sigma_b, gram), _near_kink(f, g, sigma_a, sigma_b, gram)
-    return Entries(*(torch.where(first, x, y) for x, y in zip(far, near, strict=True)))
+    return KinkRow(*(torch.where(first, x, y) for x, y in zip(far, near, strict=True)))
 
 
 def _gram(right: tuple[Flag, Flag, Flag]) -> _Gram:
@@ -60,10 +60,10 @@ def _gram(right: tuple[Flag, Flag, Flag]) -> _Gram:
     return _Gram(0.5 + a, 0.5 + b, 0.5 + c, -(a + b), -(a + c), -(b + c))
 
 
-def _far_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> Entries:
-    """For f >= g: this kink is hat_p of the table."""
+def _far_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> KinkRow:
+    """The row where f >= g: this kink is hat_p of the table."""
     mixed = sigma_a * g + sigma_b * (1 - g)
-    return Entries(
+    return KinkRow(
         mixed * gram.bb / f + sigma_b * gram.aa / (1 - f),
         mixed * gram.ab + sigma_b * gram.aa,
         mixed * gram.bb + sigma_b * gram.ab,
@@ -72,11 +72,11 @@ def _far_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -
     )
 
 
-def _near_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> Entries:
-    """For f < g: this kink is hat_q of the table, with b and c, f and g exchanged."""
+def _near_kink(f: Value, g: Value, sigma_a: Value, sigma_b: Value, gram: _Gram) -> KinkRow:
+    """The row where f < g: this kink is hat_q of the table, with b and c, f and g exchanged."""
     ratio = (1 - g) / g
     bend = gram.aa - 2 * ratio * gram.ac + ratio * ratio * gram.cc
-    return Entries(
+    return KinkRow(
         g * (sigma_a * gram.bb / f + sigma_b * bend / (1 - f)),
         g * (sigma_a * gram.ab + sigma_b * (gram.aa - ratio * gram.ac)),
         g * (sigma_a * gram.bb + sigma_b * (gram.ab - ratio * gram.bc)),

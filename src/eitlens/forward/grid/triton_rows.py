@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 COLUMNS, CURRENTS = 256, 4
+"""Rows and currents of one program: powers of two, as Triton asks; few currents, as most calls have."""
 
 
 @triton.jit

@@ -22,7 +22,7 @@ _FEWEST_NODES = 8
 
 @dataclass(frozen=True)
 class BoundaryIntegralSolver(Solver):
-    """f - f0 from a second-kind integral equation on the outlines Γ of the inclusions.
+    """A solver for f - f0 by a second-kind integral equation on the outlines Γ of the inclusions.
 
     The Neumann function of any simply connected body is that of the unit disk composed with the body's
     Riemann map ζ,

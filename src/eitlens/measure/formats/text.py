@@ -1,4 +1,8 @@
-"""JSON: the names of a measurement as keys, arrays as lists."""
+"""JSON: the names of a measurement as keys, arrays as lists.
+
+{"points": [[-1.0, -1.0], [-0.99, -1.0]], "currents": [[0.3, 0.2]], "voltages": [[0.1, 0.2]],
+"reference": [[0.1, 0.1]], "mask": [true, true], "conductivity": 1.0, "domain": "square"}
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""How networks bear noise: Dice score and error against τ, trained without noise, with it, and on all levels."""
+"""Networks under noise: Dice score and error against τ, trained without noise, with it, and on all levels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from eitlens.figures.style import picture
+from eitlens.figures.style import picture, same_limits
 from eitlens.paper.cells import Cell, Scores
 from eitlens.paper.figures.studio import Studio
 from eitlens.paper.orderings import OPERATORS, U_NETS
@@ -25,11 +25,12 @@ FAMILIES = {
 APART = 0.0028
 """Marks of one level stand this much apart in τ: scores that agree to a hundredth would hide each other."""
 SHADES = ("0.0", "0.55", "0.75")
+"""Greys of the networks of the package: dark to light, still apart in print."""
 DASHES: dict[int, Any] = {1: ":", 2: "--", 3: "-"}
 
 
 def draw(studio: Studio, path: Path) -> str:
-    """By column, how networks were trained: Table 1 without noise, Table 1 at each level, those of the package.
+    """Draw the scores of Table 1 trained without noise, of Table 1 trained at each level, and of the package.
 
     Thin, with marks: Table 1, the line by the family. Thick: the package, one shade each, the line by the number
     of currents. The left column has a scale of its own: without noise in training scores fall so far that all other
@@ -41,7 +42,7 @@ def draw(studio: Studio, path: Path) -> str:
             _table1(row[1], {name: _at_its_level(studio, name) for name in published()}, metric)
             for name, style in _ours(studio).items():
                 _line(row[2], studio.shipped[name], metric, **style)
-            _same_limits(row[1:3])
+            same_limits(row[1:3], "y")
             for panel in row[:3]:
                 panel.set(xlabel="noise τ", xticks=LEVELS, xlim=(-0.02, LEVELS[-1] + 0.02))
                 panel.grid(axis="y", color="0.9", linewidth=0.6)
@@ -54,7 +55,7 @@ def draw(studio: Studio, path: Path) -> str:
 
 
 def _table1(panel: Axes, scores: dict[str, Scores], metric: str) -> None:
-    """A thin line a network; a single level makes none."""
+    """Draw a thin line for each network; a single level makes none."""
     for name, own in scores.items():
         if len(own) > 1:
             _line(panel, own, metric, _aside(name), **_thin(name))
@@ -63,16 +64,9 @@ def _table1(panel: Axes, scores: dict[str, Scores], metric: str) -> None:
 
 
 def _aside(name: str) -> float:
-    """How far to the right of its level a mark stands."""
+    """The distance of a mark to the right of its level."""
     order = list(published())
     return APART * (order.index(name) - (len(order) - 1) / 2)
-
-
-def _same_limits(panels: Sequence[Axes]) -> None:
-    """One scale, from the least to the largest of all, for panels that are to be compared."""
-    ends = [end for panel in panels if panel.lines for end in panel.get_ylim()]
-    for panel in panels if ends else ():
-        panel.set_ylim(min(ends), max(ends))
 
 
 def _family(name: str) -> str:
@@ -80,7 +74,7 @@ def _family(name: str) -> str:
 
 
 def _thin(name: str) -> dict[str, Any]:
-    """How the line of a network of Table 1 is drawn, by its family, with a mark of its own.
+    """The style of the line of a network of Table 1: its family's, with a mark of its own.
 
     U-Nets are dotted, operators dashed, Transformers solid with open marks: filled ones in black would be one spot.
     """
@@ -109,7 +103,7 @@ def _at_its_level(studio: Studio, name: str) -> Scores:
 
 
 def _ours(studio: Studio) -> dict[str, dict[str, Any]]:
-    """How the line of each network of the package is drawn, by `name/currents`, most currents first."""
+    """The style of the line of each network of the package, by `name/currents`, most currents first."""
     parts = {key: (name, int(count)) for key in studio.shipped for name, count in [key.rsplit("/", 1)]}
     shades = dict(zip(dict.fromkeys(name for name, _ in parts.values()), SHADES, strict=False))
     return {

@@ -1,4 +1,4 @@
-"""What the figures of `eitlens figures` share: the sample they show, result files, and the networks there are."""
+"""The material that all figures of `eitlens figures` share: one sample, the result files, the networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,17 +18,13 @@ from eitlens.evaluate.score import SEED
 from eitlens.feed import Noise
 from eitlens.models.trained import Trained
 from eitlens.paper.cells import TABLE1, Cell, Record, Scores, read_shipped, read_table
-from eitlens.phantom import Phantom
+from eitlens.phantom import Phantom, level_set
 from eitlens.weights import SHIPPED, networks
-
-
-def _quiet(text: str) -> None:
-    """Nobody is told."""
 
 
 @dataclass(frozen=True)
 class Studio:
-    """Where figures find what they show.
+    """The place where figures find what they show.
 
     Attributes:
         results: the folder `results` of the repository.
@@ -44,7 +40,7 @@ class Studio:
     recipe: DataConfig = field(default_factory=lambda: data_preset("paper"))
     samples: int = 8
     phantoms: int = 4
-    tell: Callable[[str], None] = _quiet
+    tell: Callable[[str], None] = lambda text: None
 
     @property
     def square(self) -> Square:
@@ -59,12 +55,17 @@ class Studio:
 
     @property
     def phantom(self) -> Phantom:
-        """The first of them."""
+        """The first phantom of the scene."""
         assert self.scene.phantoms is not None
         return self.scene.phantoms.phantom(0)
 
+    @cached_property
+    def level_set(self) -> Tensor:
+        """The level set of the first phantom at the nodes, negative inside."""
+        return level_set(self.square, self.phantom)
+
     def data(self, tau: float) -> Tensor:
-        """Their boundary differences with the noise of the scores, (4, 3, 4n)."""
+        """The boundary differences of the four samples with the noise of the scores, (4, 3, 4n)."""
         return Noise((tau,)).apply(self.scene.difference, SEED, 0, self.scene.index)
 
     @cached_property

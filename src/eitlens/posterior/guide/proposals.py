@@ -17,8 +17,8 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.phantom.samplers import PER_ELLIPSE
+from eitlens.posterior.model.coordinates import from_numbers, in_order, ordered, to_numbers
 from eitlens.posterior.model.likelihood import Level, Likelihood
-from eitlens.posterior.model.ordered import from_numbers, in_order, ordered, to_numbers
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.moves.jumps import Proposal
 

@@ -15,8 +15,8 @@ from eitlens.domain import Domain
 from eitlens.forward.base import Currents
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide.network import Guide, GuideConfig
+from eitlens.posterior.model.coordinates import ordered, to_numbers
 from eitlens.posterior.model.likelihood import FLOOR, Likelihood
-from eitlens.posterior.model.ordered import ordered, to_numbers
 from eitlens.posterior.model.target import Target
 
 _HELD_OUT = 0.01  # of the bank, never trained on: 25,000 phantoms of the standard recipe

@@ -4,8 +4,13 @@ An ellipse of `EllipseSampler` is five uniform numbers u: its centre within the 
 two semi-axes, its angle. The sampler moves in z = (logit u₀, …, logit u₃, angle): the uniform prior becomes
 the logistic density Π u(1 - u), smooth, and flat in the angle, whose period nobody needs to know. What is
 left of the prior is the condition that the ellipses stay apart, a yes or no.
+
+A guide knows the ellipses as ordered numbers that are uniform in [0, 1) under the prior. The order is by the distance
+of the centre from the boundary: the data tell most about the first ellipse and least about the last, which can then be
+drawn anew given the others.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,6 +18,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.phantom import Ellipse, EllipseSampler
 from eitlens.phantom.samplers import PER_ELLIPSE
@@ -27,7 +33,9 @@ _FAR = 30.0
 # Where draws begin in the prior's sequence: far beyond the phantoms of any data set (see `Coordinates.draw`).
 _ELSEWHERE = 2**40
 EDGE = 1e-12
-"""How near to 0 and to 1 a number u may come."""
+"""The least distance of a number u from 0 and from 1."""
+# Centre and semi-axes come before the angle, the only number that is periodic.
+_ANGLE = PER_ELLIPSE - 1
 
 
 @dataclass(frozen=True)
@@ -132,3 +140,28 @@ def _length(limits: tuple[float, float]) -> float:
 def _place(limits: tuple[float, float], value: Tensor) -> Tensor:
     """Compute where a value lies between its limits, 0 to 1; in the middle where the prior knows it exactly."""
     return (value - limits[0]) / _length(limits) if _length(limits) > 0 else torch.full_like(value, 0.5)
+
+
+def ordered(domain: Domain, coordinates: Coordinates, z: Z) -> Z:
+    """Order the ellipses, that nearest to the boundary first."""
+    order = domain.clearance(coordinates.rows(z)[..., :2]).argsort(-1)
+    parts = torch.unflatten(z, -1, (-1, PER_ELLIPSE))
+    return torch.gather(parts, -2, order[..., None].expand_as(parts)).flatten(-2)
+
+
+def in_order(domain: Domain, coordinates: Coordinates, z: Z) -> Bool[Tensor, "*batch"]:
+    """Tell whether the ellipses come in that order."""
+    return (domain.clearance(coordinates.rows(z)[..., :2]).diff(dim=-1) >= 0).all(-1)
+
+
+def to_numbers(z: Z) -> Float64[Tensor, "*batch parameters"]:
+    """Turn z into its uniform numbers; an angle counts modulo π."""
+    parts = torch.unflatten(z, -1, (-1, PER_ELLIPSE))
+    turn = torch.remainder(parts[..., _ANGLE:], math.pi) / math.pi
+    return torch.cat([torch.sigmoid(parts[..., :_ANGLE]), turn], -1).flatten(-2)
+
+
+def from_numbers(numbers: Float64[Tensor, "*batch parameters"]) -> Z:
+    """Turn uniform numbers into the coordinates z."""
+    parts = torch.unflatten(numbers, -1, (-1, PER_ELLIPSE))
+    return torch.cat([torch.logit(parts[..., :_ANGLE], EDGE), math.pi * parts[..., _ANGLE:]], -1).flatten(-2)

@@ -41,11 +41,6 @@ class Particles(NamedTuple):
     jacobian: Float64[Tensor, "measurements particles parameters currents boundary"]
     """The derivative of the sketch."""
 
-    def where(self, moved: Tensor, others: "Particles") -> "Particles":
-        """The others where `moved`, these elsewhere."""
-        pairs = zip(self, others, strict=True)
-        return Particles(*(torch.where(_like(moved, a), b, a) for a, b in pairs))
-
 
 class LocalModel(NamedTuple):
     """log π at the particles up to a constant, and its quadratic model in axes of their own.
@@ -61,10 +56,6 @@ class LocalModel(NamedTuple):
     information: Float64[Tensor, "measurements particles parameters"]
     axes: Float64[Tensor, "measurements particles parameters parameters"]
 
-    def where(self, moved: Tensor, others: "LocalModel") -> "LocalModel":
-        """The others where `moved`, these elsewhere."""
-        return LocalModel(*(torch.where(_like(moved, a), b, a) for a, b in zip(self, others, strict=True)))
-
 
 @dataclass(frozen=True)
 class Target:
@@ -76,7 +67,7 @@ class Target:
     coordinates: Coordinates
     likelihood: Likelihood
     tolerance: float
-    """By which the outlines get their nodes."""
+    """The relative accuracy by which the outlines get their nodes."""
 
     @staticmethod
     @torch.no_grad()
@@ -197,7 +188,7 @@ def _finer(target: Target, sources: BoundarySources) -> list[Target]:
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:
-    """Tell how far the ellipses stay from the boundary: if it is convex, as far as the corners of their box."""
+    """The distance that the ellipses keep from the boundary: if it is convex, as far as the corners of their box."""
     corners = prior.extent * torch.tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]], dtype=torch.float64)
     margin = float(domain.clearance(corners).amin())
     if margin <= 0:
@@ -224,7 +215,3 @@ def weighted(
     """W = diag(w) - w wᵀ / Σ w, current by current, applied to boundary values: it does not see constants."""
     mean = (values * weight).sum(-1, keepdim=True) / weight.sum(-1, keepdim=True)
     return (values - mean) * weight
-
-
-def _like(moved: Tensor, values: Tensor) -> Tensor:
-    return moved.reshape(*moved.shape, *[1] * (values.ndim - moved.ndim))

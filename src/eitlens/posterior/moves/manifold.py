@@ -20,6 +20,8 @@ thousandth of a standard deviation of v, which moves log r by 0.0005. For a Gaus
 whatever ε ≤ 1. Without the way back to the surface the same proposal is a Langevin step.
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
@@ -63,7 +65,13 @@ def manifold_step(
     moved = moved & arrived & (frame.into(returned - here.z).norm(dim=-1) < _RETURNED)
     step = chains.step * torch.exp(learning * _excess(ratio, landed))
     rate = moved.double().mean(1)
-    return Chains(here.where(moved, others), near.where(moved, there), step.clamp(_SHORTEST, 1.0), rate)
+    particles = Particles(*map(partial(_replaced, moved), here, others))
+    local = LocalModel(*map(partial(_replaced, moved), near, there))
+    return Chains(particles, local, step.clamp(_SHORTEST, 1.0), rate)
+
+
+def _replaced(moved: Bool[Tensor, "m c"], old: Tensor, new: Tensor) -> Tensor:
+    return torch.where(moved.reshape(*moved.shape, *[1] * (old.ndim - moved.ndim)), new, old)
 
 
 def _reach(chains: Chains, generator: torch.Generator) -> Float64[Tensor, "m c 1"]:
@@ -89,7 +97,7 @@ def _on_surface(local: LocalModel, frame: Frame, velocity: Tensor) -> Float64[Te
 
 
 def _excess(ratio: Tensor, landed: Bool[Tensor, "m c"]) -> Float64[Tensor, "m"]:
-    """Tell how far the chance of acceptance is above the wanted one."""
+    """The excess of the chance of acceptance over the wanted one."""
     return torch.where(landed, ratio.clamp(max=0).exp(), 0.0).mean(1) - _WANTED
 
 

@@ -18,11 +18,12 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
+from eitlens.memory import select
 from eitlens.posterior.model.likelihood import Level
 from eitlens.posterior.model.target import LocalModel, Particles, Target, weighted
 
 TOLERANCE = 1e-3
-"""Of a place on the surface, in standard deviations of a step."""
+"""The accuracy of a place on the surface, in standard deviations of a step: it moves log r by 0.0005."""
 # Particles that have not come that close in so many iterations are given up: those that do take 3 to 6.
 _MOST = 7
 # From the third iteration on a value may be at most twice the last: else the iteration does not converge.
@@ -74,10 +75,6 @@ class _Projection(NamedTuple):
     weight: Float64[Tensor, "n currents boundary"]
     frame: Frame
 
-    def take(self, index: Tensor) -> "_Projection":
-        start, aim, jacobian, weight = (part[index] for part in self[:4])
-        return _Projection(start, aim, jacobian, weight, Frame(*(part[index] for part in self.frame)))
-
 
 class _BroydenState(NamedTuple):
     """Broyden's method: where it is, the value there, the step that led there, the inverse of the derivative."""
@@ -86,9 +83,6 @@ class _BroydenState(NamedTuple):
     value: Float64[Tensor, "n parameters"]
     step: Float64[Tensor, "n parameters"]
     inverse: Float64[Tensor, "n parameters parameters"]
-
-    def take(self, index: Tensor) -> "_BroydenState":
-        return _BroydenState(*(part[index] for part in self))
 
 
 def project(
@@ -102,7 +96,7 @@ def project(
     """Project the chosen particles, moved by the velocities Rᵀ v = `components`; also tell which of them land."""
     landed, arrived = particles.z.clone().flatten(0, 1), torch.zeros_like(chosen).flatten()
     index = torch.nonzero(chosen.flatten()).flatten()
-    problem = _problem(target, particles, frame, components, level).take(index)
+    problem = select(_problem(target, particles, frame, components, level), index)
     zero = torch.zeros_like(problem.start)
     state = _BroydenState(zero, zero, zero, torch.zeros_like(problem.frame.axes))
     for turn in range(_MOST):
@@ -110,13 +104,13 @@ def project(
         on = torch.nonzero(target.coordinates.allowed(place)).flatten()
         if not len(on):
             break
-        index, problem, state, place = index[on], problem.take(on), state.take(on), place[on]
+        index, problem, state, place = index[on], select(problem, on), select(state, on), place[on]
         value = _value(target, problem, place)
         size = value.norm(dim=-1)
         here = size < TOLERANCE
         landed[index[here]], arrived[index[here]] = place[here], True
         on = torch.nonzero(~here & (size < _farthest(state, turn))).flatten()
-        index, problem, state = index[on], problem.take(on), _next(state.take(on), value[on], turn)
+        index, problem, state = index[on], select(problem, on), _next(select(state, on), value[on], turn)
     return landed.reshape(particles.z.shape), arrived.reshape(chosen.shape)
 
 

@@ -54,17 +54,17 @@ class SweepRecord(NamedTuple):
 
 @runtime_checkable
 class EnsembleGroup(Protocol):
-    """Ensembles that can be asked for a sweep, and then for what it left."""
+    """Ensembles that can be asked for a sweep, and then for its record."""
 
     def begin(self) -> None:
         """Start a sweep."""
 
     def end(self) -> SweepRecord:
-        """Wait for it."""
+        """Wait for the sweep."""
 
 
 class Ensembles:
-    """Ensembles of this process and how far they are."""
+    """Ensembles of this process, at some sweep of their run."""
 
     def __init__(
         self, target: Target, settings: Settings, guidance: Guidance | None, count: int, part: int = 0
@@ -76,7 +76,7 @@ class Ensembles:
         self._ladder = tempering.start(self._everywhere, last, settings.levels, count, seed, guidance)
 
     def begin(self) -> None:
-        """Do nothing: it is all done at the end."""
+        """Do nothing: all of a sweep is done at the end."""
 
     @torch.no_grad()
     def end(self) -> SweepRecord:
@@ -146,7 +146,7 @@ class _RemoteEnsembles:
         theirs.close()
 
     def settle(self, ensembles: tuple[Target, Settings, Guidance | None, int, int]) -> None:
-        """Tell it which ensembles are its own."""
+        """Send the process the ensembles that are its own."""
         with _alive():
             # As bytes: in shared memory every tensor would hold a file open.
             self._line.send_bytes(pickle.dumps(ensembles))

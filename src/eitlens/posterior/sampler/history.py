@@ -27,7 +27,7 @@ class History:
         self.values.append(functions(record.rows, record.likelihood))
 
     def diagnostics(self, seconds: float) -> Diagnostics:
-        """Diagnose what is to be believed of it after so many seconds."""
+        """Diagnose what is to be believed of the samples after so many seconds."""
         rhat, ess = self._agreement()
         trips, latest = self._trips(), self.records[-1]
         late = self.records[len(self.records) // 2 :]
@@ -53,11 +53,9 @@ class History:
         return len(self.records) > self.settings.warmup
 
     def _agreement(self) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
-        """R-hat and effective sample size; of a warm-up, none."""
-        if self._over:
-            return agreement(self._kept(self.values), self.settings.ladders)
-        nothing = self.values[-1].new_zeros(len(self.values[-1]))
-        return nothing + torch.inf, nothing
+        """R-hat and effective sample size; a warm-up has no draws to compare."""
+        draws = self._kept(self.values)
+        return agreement(draws if self._over else draws[:, :, :0], self.settings.ladders)
 
     def _trips(self) -> Int64[Tensor, "measurements ensembles"]:
         ladders = self.settings.ladders if self._over else 1

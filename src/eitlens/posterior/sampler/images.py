@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float64
+from scipy.ndimage import gaussian_filter
 from torch import Tensor
 
 from eitlens.domain import Domain
@@ -25,14 +26,12 @@ from eitlens.phantom.batch import of_rows
 
 _ITERATIONS = 8  # of Weiszfeld's, from the mean, which is near
 _PASSES = 3  # of order and size in turn: each depends but weakly on the other
-_NODES_AT_ONCE, _SAMPLES_AT_ONCE = (
-    4096,
-    64,
-)  # for memory: 2000 samples as float64 then take 64 MB, 64 at all nodes 20
+# For memory: 2000 samples as float64 then take 64 MB, 64 at all nodes 20.
+_NODES_AT_ONCE, _SAMPLES_AT_ONCE = 4096, 64
 _BLUR = 0.02
-"""Width of the blur, of the side."""
+"""Width of the blur, of the side: another draw differs near the outlines, not anywhere."""
 _ANYWHERE = 0.002
-"""Draws that may be anywhere; see `smoothed`."""
+"""Draws that may be anywhere: next to nothing, but no probability is then 0 or 1; see `smoothed`."""
 
 
 class Images(NamedTuple):
@@ -87,22 +86,10 @@ def smoothed(mean: Float64[Tensor, "nx ny"], effective: float) -> Float64[Tensor
     would differ near the outlines, not anywhere. Next to nothing is added for anywhere: two thousandths of a draw that
     covers each node with a chance of one half.
     """
-    kernel = _bell(_BLUR * max(mean.shape)).to(mean)
-    across = _blurred(_blurred(mean, kernel).T, kernel).T
+    width = _BLUR * max(mean.shape)
+    blurred = gaussian_filter(mean.cpu().numpy(), width, mode="nearest", radius=math.ceil(3 * width))
+    across = torch.as_tensor(blurred).to(mean)
     return (effective * mean + across + _ANYWHERE / 2) / (effective + 1 + _ANYWHERE)
-
-
-def _bell(width: float) -> Float64[Tensor, "taps"]:
-    reach = math.ceil(3 * width)
-    taps = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, dtype=torch.float64) / width).square())
-    return taps / taps.sum()
-
-
-def _blurred(image: Float64[Tensor, "rows nodes"], kernel: Float64[Tensor, "taps"]) -> Tensor:
-    """Along the rows, continued by their last values."""
-    reach = len(kernel) // 2
-    padded = torch.nn.functional.pad(image[:, None], (reach, reach), mode="replicate")
-    return torch.nn.functional.conv1d(padded, kernel[None, None])[:, 0]
 
 
 def _best_set(

@@ -25,13 +25,12 @@ from eitlens.posterior.sampler.images import Images, images, mean
 from eitlens.posterior.sampler.settings import Settings
 
 Progress = Callable[[float, str], None]
-"""Told the part done, 0 to 1, and what is being done."""
-# The data are solved to this part of the noise; closer outlines then get more nodes.
+"""Called with the part done, 0 to 1, and what is being done."""
+# The data are solved to this part of the noise, which then decides; closer outlines get more nodes for it.
 _ACCURACY = 0.01
 _CHECKED_EVERY = 10  # sweeps between two looks at R-hat: to stop at the first good look flatters it a little
-_MOST_IN_AN_IMAGE = (
-    2000  # samples: the mean is then right to a hundredth, and 2000 fields of bits fit the memory
-)
+# Samples: the mean is then right to a hundredth, and 2000 fields of bits fit the memory.
+_MOST_IN_AN_IMAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -141,9 +140,6 @@ class _Clock:
     def spent(self) -> float:
         return time.monotonic() - self.began
 
-    def on(self) -> bool:
-        return self.part() < 1
-
     def part(self) -> float:
         """The part of the time that is spent."""
         return 0.0 if self.budget is None else min(1.0, self.spent() / max(self.budget, 1e-9))
@@ -211,7 +207,7 @@ def _done(history: History, clock: _Clock, report: Progress) -> bool:
         report(part, f"sweep {turn}, {_state(found)}")
         if turn >= settings.warmup + settings.least and bool(found.converged.all()):
             return True
-    return not clock.on()
+    return clock.part() == 1
 
 
 def _state(found: Diagnostics) -> str:

@@ -24,9 +24,8 @@ from torch import Tensor
 from eitlens.posterior.guide.proposals import Guidance
 from eitlens.posterior.model.target import LocalModel, Particles, Target
 from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform
-from eitlens.posterior.moves.jumps import jump
+from eitlens.posterior.moves.jumps import jump, perturbations
 from eitlens.posterior.moves.manifold import manifold_step
-from eitlens.posterior.moves.perturbations import perturbations
 
 Array = npt.NDArray[np.float64]
 # The two highest levels without a guide, in units of rms(y): one that drowns the data, where the prior is left, and one
@@ -89,9 +88,7 @@ def start(
 def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements"], part: float) -> Ladder:
     """The levels in equal ratios down to a part of the way to the last."""
     level = _spaced(last, ladder.shape[1], ladder.crown, part)
-    zero = torch.zeros_like(ladder.refused)
-    chains = ladder.chains.at(target, level.flatten())
-    return replace(ladder, chains=chains, level=level, refused=zero, tried=zero[0])
+    return _at_levels(target, ladder, level)
 
 
 def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
@@ -163,8 +160,11 @@ def respaced(target: Target, ladder: Ladder) -> Ladder:
     new = [_respaced(*pair) for pair in zip(old, rate, strict=True)]
     level = torch.as_tensor(np.exp(new)).to(ladder.level)
     level[:, -1] = ladder.level[:, -1]
-    zero = torch.zeros_like(ladder.refused)
-    chains = ladder.chains.at(target, level.flatten())
+    return _at_levels(target, ladder, level)
+
+
+def _at_levels(target: Target, ladder: Ladder, level: Float64[Tensor, "measurements levels"]) -> Ladder:
+    zero, chains = torch.zeros_like(ladder.refused), ladder.chains.at(target, level.flatten())
     return replace(ladder, chains=chains, level=level, refused=zero, tried=zero[0])
 
 
@@ -242,6 +242,5 @@ def _by_level(ladder: Ladder, values: Tensor) -> Tensor:
 def _taken(ladder: Ladder, values: Tensor, origin: Int64[Tensor, "measurements levels ensembles"]) -> Tensor:
     count, _, ensembles = ladder.shape
     first = torch.arange(count, device=origin.device)[:, None, None]
-    return _by_level(ladder, values)[first, origin, torch.arange(ensembles, device=origin.device)].flatten(
-        0, 1
-    )
+    each = torch.arange(ensembles, device=origin.device)
+    return _by_level(ladder, values)[first, origin, each].flatten(0, 1)

@@ -1,0 +1,78 @@
+"""`eitlens sweep`: how good a trained network is on data it was not trained for."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+
+if TYPE_CHECKING:
+    from eitlens.dataset import DataConfig
+
+
+def sweep(
+    run: Run,
+    kind: Annotated[list[str] | None, typer.Option(help="Which sweeps; all by default.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples a point.")] = 200,
+    tau: Annotated[float, typer.Option(min=0.0, help="Noise level where noise is not the subject.")] = 0.0,
+    weights: Annotated[str, typer.Option(help="best or last.")] = "best",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    out: Out = None,
+) -> None:
+    """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
+
+    Points of other kinds that are in sweep.json stay.
+
+    Example: eitlens sweep runs/smoke --kind noise --kind contrast --samples 16
+    """
+    from itertools import count
+
+    from rich.console import Console
+
+    from eitlens.checks import choose
+    from eitlens.cli.show import progress_bar, say
+    from eitlens.device import pick_device
+    from eitlens.evaluate.sweep import SWEEPS, earlier, joined
+    from eitlens.evaluate.sweep import sweep as measure
+    from eitlens.figures.evaluation import sweep_figure
+    from eitlens.files import write_json
+    from eitlens.models.trained import Trained
+
+    console, kinds = Console(), kind or list(SWEEPS)
+    for name in kinds:
+        choose("sweep", name, tuple(SWEEPS))
+    folder = run_folder(run)
+    trained = Trained.load(folder, weights, pick_device(device))
+    target, home = score_file(folder, "sweep.json", out), _recipe(folder)
+    before = earlier(target, kinds, samples, tau, trained.digest, named=out is not None)
+    done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
+    with progress_bar(console) as bar:
+        task = bar.add_task("", total=samples * total)
+
+        def begun(name: str, value: float | str) -> None:
+            bar.update(task, description=f"{name} {value}", completed=samples * next(done))
+
+        points = measure(trained, home, kinds, samples, tau, begun)
+        bar.update(task, completed=samples * total)
+    for point in points:
+        found = point.score.metrics
+        say(
+            console,
+            f"{point.kind} {point.value}: Dice {found['soft_dice'].mean:.3f}, "
+            f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
+        )
+    picture, points = target.with_suffix(".png"), joined(before, points)
+    write_json(target, [point.to_dict() for point in points])
+    sweep_figure(points, picture, f"{folder.resolve().name}, L = {trained.currents.count}")
+    say(console, "picture: ", picture)
+
+
+def _recipe(run: Path) -> "DataConfig":
+    """The recipe of the data that the network was trained on."""
+    from eitlens.errors import InputError
+
+    recipe = open_supply(run, None).recipe
+    if recipe is None:
+        raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")
+    return recipe
