@@ -6,9 +6,8 @@ that are merged by copying); whoever finds every shard there writes the manifest
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Lock
@@ -31,6 +30,7 @@ from eitlens.dataset.simulate import Simulator
 from eitlens.device import available_cores, pick_device
 from eitlens.errors import InputError
 from eitlens.files import make_folder, sweep
+from eitlens.threads import limit
 
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""
@@ -129,7 +129,9 @@ class _Making:
     def run(self, shards: list[int], workers: int) -> None:
         """Make the shards; the first error, or Ctrl-C, stops the other threads at their next block."""
         workers = 1 if self.device.type == "cuda" else max(1, min(workers, len(shards)))
-        with _one_thread_each(self.device) as start, ThreadPoolExecutor(workers, initializer=start) as pool:
+        # One thread for each small system is faster, and the bytes do not depend on the number of cores.
+        threads = 1 if self.device.type == "cpu" else torch.get_num_threads()
+        with ThreadPoolExecutor(workers, initializer=lambda: limit(threads)) as pool:
             futures = [pool.submit(self.make, k) for k in shards]
             try:
                 for future in futures:
@@ -233,18 +235,3 @@ def _finish(config: DataConfig, folder: Path) -> bool:
 
 def _samples(config: DataConfig, shards: list[int]) -> int:
     return sum(stop - start for start, stop in (config.shards[k] for k in shards))
-
-
-@contextmanager
-def _one_thread_each(device: torch.device) -> Iterator[Callable[[], None]]:
-    """One thread for each small system: faster, and the bytes do not depend on the number of cores.
-
-    Gives what each worker has to call at its start, as the setting is partly the thread's own.
-    """
-    before = torch.get_num_threads()
-    threads = 1 if device.type == "cpu" else before
-    torch.set_num_threads(threads)
-    try:
-        yield lambda: torch.set_num_threads(threads)
-    finally:
-        torch.set_num_threads(before)

@@ -26,6 +26,7 @@ from eitlens.imaging.refine import refine as fine_tune
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import Prepared, prepare
 from eitlens.models.trained import Answer, Trained
+from eitlens.threads import free_cores_only
 
 _KEPT = 4
 """Networks kept in memory: a page compares a few, and each takes up to 60 MB."""
@@ -56,6 +57,7 @@ class Imager:
         reader = Trained.open(folder, pick_device(device))
         return Imager(reader, Calibration.read(folder), folder.name, _noisiest(folder))
 
+    @free_cores_only()
     def __call__(
         self,
         measurement: Measurement,
@@ -137,6 +139,7 @@ class Imager:
             and bool(torch.isfinite(data).all())
         )
 
+    @free_cores_only()
     def batch(self, difference: Data, tau: float | None = None) -> Float64[Tensor, "samples nx ny"]:
         """Calibrated images of many differences (B, L, N) in the reader's own form; no checks, for scores."""
         answer = self.reader.answer(difference)

@@ -20,6 +20,7 @@ from eitlens.imaging.warnings import input_flags
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import prepare
 from eitlens.registry import Registry
+from eitlens.threads import free_cores_only
 
 _CELLS, _CURRENTS = 200, 3
 
@@ -33,6 +34,7 @@ def network(measurement: Measurement, options: Options) -> Reconstruction:
     return imager(measurement, refine=options.refine, tau=options.tau, n=options.n)
 
 
+@free_cores_only()
 def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     """Direct sampling of up to three cosine currents: no training, no probability."""
     if options.refine:

@@ -19,6 +19,7 @@ from eitlens.forward.grid.laplacian import laplacian
 from eitlens.forward.grid.pcg import Stopping
 from eitlens.forward.grid.system import System, assemble
 from eitlens.memory import chunk_size, select
+from eitlens.threads import free_cores_only
 
 Potentials = Float64[Tensor, "*batch currents nx ny"]
 
@@ -145,6 +146,7 @@ class GridSolver(Solver):
 
         return self._in_parts(conductivity, given, solve)
 
+    @free_cores_only()
     def _in_parts(
         self, conductivity: Conductivity, currents: Currents, solve: Callable[[_Problem], Tensor]
     ) -> Tensor:

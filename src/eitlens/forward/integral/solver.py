@@ -15,6 +15,7 @@ from eitlens.forward.currents import project
 from eitlens.forward.integral.outlines import Outlines, needed_nodes, outlines
 from eitlens.memory import chunk_size
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
+from eitlens.threads import free_cores_only
 
 # Fewer resolve no ellipse at all.
 _FEWEST_NODES = 8
@@ -84,6 +85,7 @@ class BoundaryIntegralSolver(Solver):
         result = self._in_groups(batch, g) if batch.groups else g.new_zeros(len(batch), *g.shape[-2:])
         return result[0] if isinstance(conductivity, Phantom) else result
 
+    @free_cores_only()
     def _in_groups(self, batch: PhantomBatch, g: Currents) -> Data:
         """Solve the phantoms of equal node count together, in chunks that fit the memory; keep the order."""
         slots = sum(group.present.shape[1] for group in batch.groups)

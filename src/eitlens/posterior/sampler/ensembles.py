@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from eitlens import threads
 from eitlens.posterior.guide.proposals import Guidance
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.sampler import tempering
@@ -196,7 +197,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 def _serve(line: Connection) -> None:
     """Make a sweep for every question of the other process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(1)
+    threads.limit(1)
     try:
         mine = Ensembles(*pickle.loads(line.recv_bytes()))
         while True:

@@ -1,15 +1,14 @@
 """The posterior of the ellipses given noisy boundary data: the front door."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens import checks
+from eitlens import checks, threads
 from eitlens.domain import Domain, check_boundary_values
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents
@@ -96,7 +95,7 @@ def sample(
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     report = progress or (lambda part, text: None)
-    with _one_thread():
+    with threads.limit(1):  # the operations are many and small
         given = checks.physics(currents, "currents")
         target = _target(difference, domain, given, tau, prior, settings.floor)
         guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
@@ -119,17 +118,6 @@ def _guidance(guide: ProposalDensity, settings: Settings, last: float) -> Guidan
             f"posterior: with a guide levels of noise begin at {top:g}, below which the data's must be: leave it out"
         )
     return Guidance(guide, settings.tries, top)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """The operations are many and small: one after the other shared among threads they took ten times as long."""
-    count = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(count)
 
 
 @dataclass(frozen=True)
