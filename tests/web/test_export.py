@@ -203,8 +203,8 @@ def test_scores_noise_and_resampling_in_the_browser(browser, address):
     page.goto(address + "/icon.svg")
     found = page.evaluate(
         """async () => {
-          const { addNoise } = await import('/compute/noise.js'), { scores } = await import('/compute/scores.js');
-          const { resampled } = await import('/compute/forward.js');
+          const { addNoise, resampled } = await import('/compute/boundary.js');
+          const { scores } = await import('/compute/scores.js');
           const row = Float64Array.from({length: 400}, (_, k) => 1 + Math.floor(k / 200));
           const smooth = Float64Array.from({length: 256}, (_, k) => Math.cos(2 * Math.PI * k / 64));
           return {noise: [...addNoise([row], 0.1, 7)[0]], again: [...addNoise([row], 0.1, 7)[0]],
