@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from eitlens.models import Network, create, export_onnx, load, names, save
-from eitlens.models.registry import NETWORKS
+from eitlens.models.registry import NETWORKS, takes_faithful
 
 GOLDEN = Path(__file__).parent / "golden.json"
 SIZES = (33, 64, 101, 128, 201)
@@ -19,6 +19,7 @@ SMALL = 33
 LIGHT = {"layers": 2, "resolution": 64}
 
 every_preset = pytest.mark.parametrize("name", names())
+published_otherwise = pytest.mark.parametrize("name", [name for name in names() if takes_faithful(name)])
 
 
 def features(network: Network, batch: int, n: int) -> Tensor:
@@ -88,7 +89,7 @@ def test_gradient_reaches_every_parameter(name: str) -> None:
         assert parameter.grad.abs().max() > 0, key
 
 
-@every_preset
+@published_otherwise
 def test_a_parameter_of_the_published_network_that_nothing_uses_waits_for_no_gradient(name: str) -> None:
     """Several processes would, for ever; but it is there, and counted."""
     network = light(name, faithful=True).train()

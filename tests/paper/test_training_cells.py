@@ -15,6 +15,7 @@ from eitlens.paper.training import RESERVE, Plan, fill, missing, run_cell
 from eitlens.paper.variants import VARIANTS
 from eitlens.train.config import TrainConfig
 from eitlens.train.lock import lock_file
+from eitlens.train.setup import create_network
 
 CELL = Cell("fno", 0.05)
 RESULTS = Path(__file__).parents[2] / "results"
@@ -141,9 +142,47 @@ def test_the_recipe_is_that_of_the_cell_in_the_repository():
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_variants_are_valid_and_change_something(name):
-    plain = Plan(RESULTS, RESULTS).recipe(CELL)
+    preset = {"last-head": "hybrid-ut", "coarse-norms": "uit-softmax"}.get(name, "fno")
+    plain = Plan(RESULTS, RESULTS).recipe(Cell(preset, 0.0))
     changed = VARIANTS[name](plain)
     assert (changed == plain) == (name == "plain")
+
+
+@pytest.mark.parametrize("preset", ["uit", "unet", "hybrid-ut", "uit-softmax"])
+def test_the_published_recipe(preset):
+    """The code's: docs/findings.md says what each part is. Precision and data are ours."""
+    plan = Plan(RESULTS, RESULTS, "published")
+    recipe = plan.recipe(Cell(preset, 0.0))
+    assert (recipe.batch, recipe.loss, recipe.gradient) == (10, "weighted-bce", "repo")
+    assert recipe.network.faithful == (preset != "unet")  # nothing in a plain U-Net differs
+    assert (recipe.schedule.lr, recipe.schedule.peak, recipe.schedule.beta1) == (1e-3, 0.2, 0.95)
+    assert (recipe.optimiser, recipe.weight_decay, recipe.clip, recipe.average) == ("adam", 0, 0, 0)
+    assert (recipe.epochs, recipe.select, recipe.augment) == (50, "paper_l2", False)
+
+
+def test_rows_as_published_change_one_setting_each():
+    for variant, preset, key, value in (
+        ("last-head", "hybrid-ut", "side_heads", False),
+        ("coarse-norms", "uit-softmax", "coarse_norms", True),
+    ):
+        cell = Cell(preset, 0.0)
+        plain, clean = (Plan(RESULTS, RESULTS, name).recipe(cell) for name in ("plain", variant))
+        assert clean == replace(plain, network=replace(plain.network, settings={key: value}))
+        assert getattr(create_network(clean, 1).config, key) == value
+
+
+def test_a_variant_that_changes_nothing_is_refused():
+    with pytest.raises(InputError, match="uit: coarse_norms=True changes nothing"):
+        Plan(RESULTS, RESULTS, "coarse-norms").recipe(Cell("uit", 0.0))
+
+
+def test_another_seed_has_its_own_folders(plan):
+    other, changed = replace(plan, seed=7), replace(plan, seed=7, variant="decay")
+    assert other.table == plan.results / "seeds/7/table1"
+    assert changed.table == plan.results / "seeds/7/variants/decay"
+    assert plan.table == plan.results / "table1"
+    assert len({str(each.run(CELL)) for each in (plan, other, changed)}) == 3
+    assert other.recipe(CELL) == replace(plan.recipe(CELL), seed=7)
 
 
 def test_an_unknown_variant_is_refused():

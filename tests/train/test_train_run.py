@@ -20,13 +20,14 @@ from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.feed import Noise
 from eitlens.files import write_json
+from eitlens.models.layers import exact_conv
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, SourceConfig, loggers, train
 from eitlens.train import folder as folders
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.folder import read_log
 from eitlens.train.lock import lock_file
-from eitlens.train.processes import float32_products
+from eitlens.train.processes import Processes, float32_products
 from eitlens.train.progress import ProgressTracker
 from eitlens.train.setup import prepare
 from eitlens.train.state import State
@@ -389,3 +390,31 @@ def test_a_data_set_without_training_samples_leaves_no_folder(run, data, tmp_pat
     with pytest.raises(InputError, match="its train split is empty"):
         train(config, tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
+
+
+def test_training_in_bfloat16_rounds_the_features_and_scoring_does_not():
+    """As Fabric did when the networks of Table 1 were trained: their first layers saw 8 bits then."""
+    seen, features = [], torch.full((1, 3, 4, 4), 1 + 2.0**-10)
+
+    class Look(torch.nn.Conv2d):
+        def forward(self, x):
+            seen.append(x)
+            return exact_conv(self, x)
+
+    look = Look(3, 1, 1)
+    logits = Processes(precision="bf16").logits(look, features)
+    with Processes(precision="bf16").autocast():
+        look(features)
+    Processes(precision="32").logits(look, features)
+    trained, scored, full = seen
+    assert logits.dtype == torch.float32
+    assert trained.dtype == torch.bfloat16
+    assert trained.unique().tolist() == [1.0]
+    assert torch.equal(scored, features)
+    assert torch.equal(full, features)
+
+
+def test_an_export_of_a_commit_is_told_which(monkeypatch):
+    monkeypatch.setenv("EITLENS_COMMIT", "a95bc4d")
+    made = folders.git_state()
+    assert (made["commit"], made["changed"]) == ("a95bc4d", False)

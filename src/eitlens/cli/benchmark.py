@@ -33,6 +33,9 @@ def table1(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     variant: Annotated[str, typer.Option(help="A changed recipe, see docs/findings.md.")] = "plain",
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Another seed of the training; kept in results/seeds.")
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 32,
     precision: Annotated[str, typer.Option(help="32, tf32 or bf16.")] = "bf16",
     compile: Annotated[  # noqa: A002
@@ -50,11 +53,13 @@ def table1(
     """
     if train:
         from eitlens.device import pick_device
+        from eitlens.paper.cells import SEED
         from eitlens.paper.training import Plan
 
         pick_device(device)  # one that is not there would fail cell by cell
         words = cast("Precision", precision), cast("Compile", compile)
-        plan = Plan(root / "results", runs, variant, device, batch, *words, keep=keep)
+        chosen = SEED if seed is None else seed
+        plan = Plan(root / "results", runs, variant, chosen, device, batch, *words, keep=keep)
         _train(plan, cells or [], minutes)
     elif cells:
         from eitlens.errors import InputError

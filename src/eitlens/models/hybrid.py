@@ -7,7 +7,8 @@ and is convolutional on the others.
 Default and `faithful` differ in the separable convolutions' gain (1 and 0.01), the eps of the norms (1e-5 and
 1e-6), and the three side heads. Published, they read the decoder's coarser latents into a loss that ignores
 them: 451 dead parameters. By default the logits are the sum of all four heads, the side heads starting at
-zero, so that every parameter learns.
+zero, so that every parameter learns. That is another function than the published one; `side_heads=False` leaves
+them dead, and changes nothing else.
 """
 
 from dataclasses import dataclass
@@ -39,16 +40,23 @@ class HybridConfig:
         width: channels on the finest grid; doubled on each coarser one.
         resolution: nodes a side of the grid the network works on; input and output are interpolated to and
             from it.
+        side_heads: add the side heads to the logits; the published function does not.
         faithful: the published initialisation, eps and dead side heads.
     """
 
     currents: int = 1
     width: int = 32
     resolution: int = 128
+    side_heads: bool = True
     faithful: bool = False
 
     def __post_init__(self) -> None:
         check_resolution(self.resolution, LEVELS)
+
+    @property
+    def sums_heads(self) -> bool:
+        """Whether the logits are the sum of all heads, not the last one's alone."""
+        return self.side_heads and not self.faithful
 
     @property
     def widths(self) -> list[int]:
@@ -73,10 +81,10 @@ class Hybrid(Network):
         )
         self.heads = nn.ModuleList([nn.Conv2d(c, 1, 1) for c in (w[3], w[2], w[1], w[0])])
         for parameter in self.heads[:-1].parameters():
-            if faithful:
-                parameter.requires_grad_(False)  # several processes would wait for gradients that never come
-            else:
+            if config.sums_heads:
                 nn.init.zeros_(parameter)
+            else:
+                parameter.requires_grad_(False)  # several processes would wait for gradients that never come
 
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """Encoder `down/…`, the last on the coarsest grid, decoder `up/…`, then `logits`."""
@@ -94,7 +102,7 @@ class Hybrid(Network):
     def _logits(self, levels: dict[str, Tensor]) -> Tensor:
         decoder = [x for name, x in levels.items() if name.startswith("up/")]
         logits = self._head(-1, decoder[-1])
-        if self.config.faithful:
+        if not self.config.sums_heads:
             return logits
         for index, x in enumerate(decoder[:-1]):
             logits = logits + resize(self._head(index, x), logits.shape[-1])

@@ -44,7 +44,7 @@ def create(
         name: one of `names()`.
         currents: number of currents in the input, the preset's own when left out.
         faithful: the published initialisation and order of operations where ours differ; each network's
-            docstring says what does. Networks published in a sound form have nothing to change.
+            docstring says what does. A network in which nothing differs refuses it.
         overrides: any other field of the network's configuration; an unknown one is an error.
     """
     chosen = NETWORKS[name]
@@ -52,9 +52,20 @@ def create(
     given: dict[str, Any] = dict(overrides)
     if currents is not None:
         given["currents"] = currents
-    if faithful and "faithful" in known:
+    if faithful and "faithful" not in known:
+        raise InputError(f"{name} is built as published: faithful=True changes nothing, leave it out")
+    if faithful:
         given["faithful"] = True
     return build(name, asdict(chosen.config) | given)
+
+
+def takes_faithful(name: str) -> bool:
+    """Whether `faithful=True` changes anything in the network of this name."""
+    try:
+        replace(NETWORKS[name].config, faithful=True)
+    except (TypeError, InputError):
+        return False
+    return True
 
 
 def build(name: str, settings: dict[str, Any]) -> Network:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
+from eitlens.errors import InputError
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention
 from eitlens.models.base import (
     CHANNELS_PER_CURRENT,
@@ -50,6 +51,10 @@ class UNetConfig:
 
     def __post_init__(self) -> None:
         check_resolution(self.resolution, self.levels)
+        if self.faithful and not self.coarse_attention:
+            raise InputError(
+                "faithful=True changes nothing in a U-Net without coarse_attention: leave it out"
+            )
 
     @property
     def widths(self) -> list[int]:

@@ -1,17 +1,18 @@
 """The paper's orderings of networks, checked in our cells."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
-from eitlens.paper.cells import Cell, Record
+from eitlens.paper.cells import Cell
 from eitlens.paper.markdown import table
 from eitlens.paper.published import LEVELS
+from eitlens.paper.seeds import Runs, reach
 
 Verdict = Literal["holds", "undecided", "reversed", "missing"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "undecided", "reversed", "missing")
 
+LARGER_IS_BETTER = ("soft_dice", "hard_dice", "iou")
 U_NETS = ("unet", "unet-attention", "unet-big")
 OPERATORS = ("fno", "afno", "fno-big", "mwo")
 
@@ -36,33 +37,33 @@ CLAIMS = (
 )
 
 
-def verdict(cells: Mapping[Cell, Record], better: Cell, worse: Cell) -> Verdict:
-    """Compare two cells by their Dice scores: `undecided` where the 95 % intervals of the means overlap.
+def verdict(runs: Runs, better: Cell, worse: Cell, metric: str = "soft_dice") -> Verdict:
+    """Compare two cells by a metric: `undecided` where the reaches of their runs overlap.
 
-    The intervals are those of the test set alone: another seed of the training may move a score by more.
+    A reach holds the 95 % intervals of the means over the test set and what another seed may move them by.
     """
-    if better not in cells or worse not in cells:
+    if better not in runs or worse not in runs:
         return "missing"
-    one, other = (cells[cell].scores[cell.tau]["soft_dice"] for cell in (better, worse))
-    if one.low > other.high:
-        return "holds"
-    return "reversed" if one.high < other.low else "undecided"
+    (low, high), (other_low, other_high) = (reach(runs, cell, metric) for cell in (better, worse))
+    if other_low <= high and low <= other_high:
+        return "undecided"
+    return "holds" if (low > other_high) == (metric in LARGER_IS_BETTER) else "reversed"
 
 
-def counts(cells: Mapping[Cell, Record], claim: Claim, tau: float) -> dict[Verdict, int]:
+def counts(runs: Runs, claim: Claim, tau: float, metric: str = "soft_dice") -> dict[Verdict, int]:
     """Count the pairs of networks for each verdict about a claim."""
     pairs = [(Cell(a, tau), Cell(b, tau)) for a, b in product(claim.better, claim.worse)]
-    found = [verdict(cells, *pair) for pair in pairs]
+    found = [verdict(runs, *pair, metric) for pair in pairs]
     return {name: found.count(name) for name in VERDICTS}
 
 
-def orderings(cells: Mapping[Cell, Record]) -> str:
+def orderings(runs: Runs, metric: str = "soft_dice") -> str:
     """Each claim at each noise level, in numbers of pairs of networks."""
     heads = ["the paper's claim", "τ", "pairs", *VERDICTS]
     rows = []
     for claim in CLAIMS:
         for tau in LEVELS:
-            found = counts(cells, claim, tau)
+            found = counts(runs, claim, tau, metric)
             numbers = [str(sum(found.values())), *(str(found[name]) for name in VERDICTS)]
             rows.append([claim.text, f"{tau:g}", *numbers])
     return table(heads, rows)

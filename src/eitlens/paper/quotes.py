@@ -10,6 +10,8 @@ table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
 shipped/NAME/L METRIC AT                a network of the package, given L currents
 sweep/NAME/KIND METRIC VALUE            the same, from the sweep.json beside its weights
 limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
+runs/NETWORK/TAU METRIC STATISTIC       mean, least, most, range or runs of a metric over seeds (`eitlens.paper.seeds`)
+runs/widest METRIC                      the widest range over the seeds of one cell
 study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
 paper/NETWORK METRIC AT                 what the paper prints
 """
@@ -17,12 +19,14 @@ paper/NETWORK METRIC AT                 what the paper prints
 import csv
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from eitlens.errors import InputError
 from eitlens.evaluate.sweep import read
-from eitlens.paper.cells import mean, read_record, read_shipped
+from eitlens.paper import seeds
+from eitlens.paper.cells import Cell, mean, read_record, read_shipped
 from eitlens.paper.markdown import HEADS, NONE, number, table, with_interval
 from eitlens.paper.page import Places
 from eitlens.paper.published import published
@@ -53,6 +57,9 @@ def lookup(source: str, places: Places) -> str:
             return number(_swept(places.shipped, name, key, " ".join(rest)))
         if kind == "study":
             return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
+        if kind == "runs":
+            value = _over_seeds(places.results, name, key, " ".join(rest))
+            return str(value) if rest == ["runs"] else number(value)
         at = float(rest[0]) if rest else None
         if kind == "paper":
             return number(published()[name].value(key, at or 0.0))
@@ -71,6 +78,17 @@ def lookup(source: str, places: Places) -> str:
         raise InputError(
             f"quoted number {source!r}: no such source ({error}): see eitlens.paper.quotes"
         ) from None
+
+
+def _over_seeds(results: Path, cell: str, metric: str, statistic: str) -> float | None:
+    runs = seeds.read_runs(results)
+    if not runs:
+        return None
+    if not statistic:
+        return seeds.widest(runs, metric)
+    found = asdict(spread := seeds.spread(runs, Cell.parse(cell), metric)) | {"range": spread.range}
+    value: float = found[statistic]
+    return value
 
 
 def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:

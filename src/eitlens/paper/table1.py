@@ -6,6 +6,7 @@ from eitlens.evaluate.statistics import MetricSummary
 from eitlens.paper.cells import Cell, Record, Scores, mean
 from eitlens.paper.markdown import HEADS, MISSING, NONE, number, table, with_interval
 from eitlens.paper.published import LEVELS, published
+from eitlens.paper.seeds import Runs
 
 Cells = Mapping[Cell, Record]
 Shipped = Mapping[str, Scores]
@@ -59,11 +60,12 @@ def clean_under_noise(cells: Cells, metric: str) -> str:
     return table(heads, rows)
 
 
-def runs(cells: Cells) -> str:
-    """The training of each cell, and the distance between training and validation at its end."""
+def trainings(runs: Runs) -> str:
+    """The trainings of each cell, and the distance between training and validation at its end."""
     heads = ["network", "τ", "epochs", "batch", "precision", "seed", "minutes", "machine", "epoch kept"]
     heads += ["loss at the end", "validation CE, kept", "validation CE, at the end"]
-    return table(heads, ([_title(cell), f"{cell.tau:g}", *_run(cells[cell])] for cell in in_order(cells)))
+    each = ((cell, record) for cell in in_order(runs) for record in runs[cell])
+    return table(heads, ([_title(cell), f"{cell.tau:g}", *_run(record)] for cell, record in each))
 
 
 def in_order(cells: Iterable[Cell]) -> list[Cell]:

@@ -27,7 +27,7 @@ from eitlens.feed import Noise
 from eitlens.files import write_json
 from eitlens.models.registry import NETWORKS
 from eitlens.models.trained import Trained, save_compact
-from eitlens.paper.cells import TABLE1, VARIANTS_FOLDER, Cell
+from eitlens.paper.cells import SEED, SEEDS_FOLDER, TABLE1, VARIANTS_FOLDER, Cell
 from eitlens.paper.published import LEVELS
 from eitlens.paper.variants import PLAIN, VARIANTS
 from eitlens.train import Observer, train
@@ -48,9 +48,11 @@ class Plan:
     """The plan for training cells: the recipe, the machine and the folders.
 
     Attributes:
-        results: folder of results; cells go to table1, those of a variant to variants/NAME.
+        results: folder of results; cells go to table1, those of a variant to variants/NAME. Those of another seed
+            go to the same folders under seeds/SEED.
         runs: folder of the data set and of the runs, with their weights and checkpoints.
         variant: a change of the recipe.
+        seed: of the training; the data are the same.
         device, batch, precision, compile: of the training.
         data, epochs: the data set and the length, the paper's.
         keep: folder for 8-bit weights of finished cells; none are kept when left out.
@@ -59,6 +61,7 @@ class Plan:
     results: Path
     runs: Path
     variant: str = PLAIN
+    seed: int = SEED
     device: str = "auto"
     batch: int = 32
     precision: Precision = "bf16"
@@ -73,7 +76,13 @@ class Plan:
     @property
     def table(self) -> Path:
         """The folder of the results."""
-        return self.results / (TABLE1 if self.variant == PLAIN else f"{VARIANTS_FOLDER}/{self.variant}")
+        home = self.results / self.branch
+        return home / (TABLE1 if self.variant == PLAIN else f"{VARIANTS_FOLDER}/{self.variant}")
+
+    @property
+    def branch(self) -> Path:
+        """The folder of a seed below that of the recipe's own."""
+        return Path() if self.seed == SEED else Path(SEEDS_FOLDER, str(self.seed))
 
     @property
     def data_folder(self) -> Path:
@@ -82,7 +91,7 @@ class Plan:
 
     def run(self, cell: Cell) -> Path:
         """The folder in which a cell is trained."""
-        return cell.folder(self.runs / self.variant)
+        return cell.folder(self.runs / self.branch / self.variant)
 
     def claim(self, cell: Cell) -> Path:
         """The lock file of the process that trains the cell."""
@@ -103,6 +112,7 @@ class Plan:
             precision=self.precision,
             compile=self.compile,
             log_every=50,
+            seed=self.seed,
         )
         return VARIANTS[self.variant](config)
 
@@ -165,7 +175,7 @@ def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
     make_examples(trained, samples, cell.tau).write(run.path / "examples.npz")
     _bring_home(run.path, cell.folder(plan.table), plan.data_folder.relative_to(plan.runs))
     if plan.keep is not None:
-        save_compact(run.path, "best", cell.folder(plan.keep / plan.variant))
+        save_compact(run.path, "best", cell.folder(plan.keep / plan.branch / plan.variant))
     return True
 
 

@@ -9,21 +9,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eitlens.errors import InputError
+from eitlens.models.registry import NETWORKS, takes_faithful
 from eitlens.train.config import TrainConfig
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings of `TrainConfig` that differ; `paper` says whether it is still the paper's recipe."""
+    """Settings of `TrainConfig` that differ; `paper` says whether it is still the paper's recipe.
+
+    Attributes:
+        text: what differs, for people.
+        paper: whether it is still the paper's recipe, in its text or in its code.
+        changes: fields of `TrainConfig`.
+        settings: fields of the network's own configuration. A network that has them already is refused.
+        faithful: the network as published, where that differs from ours.
+    """
 
     text: str
     paper: bool
     changes: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     faithful: bool = False
 
     def __call__(self, config: TrainConfig) -> TrainConfig:
         """The configuration with the changes."""
-        network = replace(config.network, faithful=self.faithful)
+        name, settings = config.network.preset, dict(self.settings)
+        for key, value in settings.items():
+            if getattr(NETWORKS[name].config, key, value) == value:
+                raise InputError(
+                    f"{name}: {key}={value} changes nothing: choose another network or variant={PLAIN}"
+                )
+        network = replace(config.network, settings=settings, faithful=self.faithful and takes_faithful(name))
         return replace(config, network=network, **self.changes)
 
 
@@ -36,6 +53,16 @@ VARIANTS: dict[str, Variant] = {
         True,
         {"batch": 10, "loss": "weighted-bce", "gradient": "repo"},
         faithful=True,
+    ),
+    "last-head": Variant(
+        "Hybrid UT as published: the logits are those of its last head alone",
+        True,
+        settings={"side_heads": False},
+    ),
+    "coarse-norms": Variant(
+        "UIT with a softmax, and the norms on the coarsest grid that its published form leaves out",
+        False,
+        settings={"coarse_norms": True},
     ),
     "average": Variant("a running mean of the weights is validated and kept", False, {"average": 0.999}),
     "decay": Variant("and weights decay", False, {"average": 0.999, "weight_decay": 0.05}),

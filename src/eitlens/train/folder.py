@@ -13,6 +13,7 @@ result.json          written last: where it is, the run is finished
 
 import csv
 import io
+import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -151,9 +152,13 @@ _GIT_SECONDS = 10  # a run waits no longer for a repository on a slow disk
 
 
 def git_state() -> dict[str, Any]:
-    """The version of eitlens and torch, and the commit where eitlens runs from a repository."""
-    home = Path(__file__).parent
-    commit, changes = (_git(home, *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+    """The version of eitlens and torch, and the commit where eitlens runs from a repository.
+
+    A machine that has an export of a commit (`git archive`) is told which by the variable EITLENS_COMMIT.
+    """
+    home, exported = Path(__file__).parent, os.environ.get("EITLENS_COMMIT")
+    questions = (("rev-parse", "HEAD"), ("status", "--porcelain"))
+    commit, changes = (exported, "") if exported else (_git(home, *words) for words in questions)
     return {
         "eitlens": __version__,
         "torch": str(torch.__version__),

@@ -63,8 +63,9 @@ class Processes:
     def logits(self, module: nn.Module, features: Tensor) -> Tensor:
         """The logits of a training step in float32, computed in the precision of the run.
 
-        In bfloat16 the features are rounded before the network sees them, as they were by Fabric, though not in
-        validation: in training the 16 bits of `models.layers.exact_conv` and the float32 of first layers are lost.
+        In bfloat16 the features are rounded before the network sees them, though not in validation: in training the
+        16 bits of `models.layers.exact_conv` and the float32 of first layers are lost. Lightning's Fabric did the same
+        when the networks of Table 1 and those of the package were trained; rounded still, new runs compare with them.
         """
         with self.autocast():
             rounded = features.bfloat16() if self.precision == "bf16" else features
