@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
-    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
+    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern, simulate_readings
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
@@ -55,7 +55,7 @@ _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
     "eitlens.dataset": ("Dataset",),
     "eitlens.domain": ("Disk", "Domain", "SmoothBody", "Square"),
-    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes"),
+    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes", "Pattern", "simulate_readings"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
@@ -108,6 +108,7 @@ __all__ = [
     "LevelSet",
     "Measurement",
     "NeumannToDirichlet",
+    "Pattern",
     "Phantom",
     "PhantomBatch",
     "Polygon",
@@ -132,6 +133,7 @@ __all__ = [
     "reconstruct",
     "register",
     "registered",
+    "simulate_readings",
     "stack",
 ]
 

@@ -1,8 +1,8 @@
 """Bodies: by the names that files give them, from a file of one's own, and by their outline in metres.
 
 >>> tank = eit.bodies.rectangle(0.3, 0.2, name="tank")
->>> tank.scale, [round(float(x), 3) for x in tank.clearance(torch.zeros(1, 2, dtype=torch.float64))]
-(0.15, [0.667])
+>>> round(tank.scale, 6), round(float(tank.clearance(torch.zeros(2, dtype=torch.float64))), 3)
+(0.15, 0.667)
 """
 
 import math
@@ -157,25 +157,28 @@ def fourier(coefficients: Sequence[complex], name: str = "outline") -> SmoothBod
     return SmoothBody(tuple((c / scale).tolist()), name, scale, (float(middle.real), float(middle.imag)))
 
 
-def load(path: str | Path) -> SmoothBody:
+def load(path: str | Path) -> Domain:
     """Read a body from a JSON file, whose lengths are metres.
 
     The file has a "name" and one of "points" (the outline runs through them), "polygon" (its corners, rounded by
     "radius" where given), "coefficients" (pairs of numbers, c_-K … c_K), "ellipse" (two semi-axes) or "rectangle"
-    (width and height, "radius"). What `save` writes has a "scale" and an "origin" too.
+    (width and height, "radius"). What `save` writes has a "scale" and an "origin" too. A name alone is that of a
+    registered body, of which the disk takes its radius as "scale".
     """
     return read_json(
         Path(path), from_dict, 'a body looks like {"name": "tank", "points": [[x, y], …]}, in metres'
     )
 
 
-def save(body: SmoothBody, path: str | Path) -> None:
+def save(body: Domain, path: str | Path) -> None:
     """Write a body to a JSON file; `load` gives the same body, to the last digit."""
     write_json(Path(path), to_dict(body))
 
 
-def to_dict(body: SmoothBody) -> dict[str, Any]:
-    """Return a body as plain JSON values."""
+def to_dict(body: Domain) -> dict[str, Any]:
+    """Return a body as plain JSON values, without its grid; one that is no outline is its name and its size."""
+    if not isinstance(body, SmoothBody):
+        return {"name": body.name} | ({"scale": body.scale} if body.scale != 1 else {})
     pairs = [[c.real, c.imag] for c in body.coefficients]
     return {"name": body.name, "coefficients": pairs, "scale": body.scale, "origin": list(body.origin)}
 
@@ -187,22 +190,37 @@ _FORMS: dict[str, Any] = {
     "ellipse": lambda v, name: ellipse(*_pair(v["ellipse"], "ellipse"), name),
     "coefficients": lambda v, name: _stored(v, name),
 }
-_MORE = {"polygon": {"radius"}, "rectangle": {"radius"}, "coefficients": {"scale", "origin"}}
+_MORE: dict[str | None, set[str]] = {
+    None: {"scale"},
+    "polygon": {"radius"},
+    "rectangle": {"radius"},
+    "coefficients": {"scale", "origin"},
+}
 
 
-def from_dict(values: object) -> SmoothBody:
+def from_dict(values: object) -> Domain:
     """Make a body of plain JSON values, each checked."""
     forms = [key for key in _FORMS if isinstance(values, dict) and key in values]
-    if not isinstance(values, dict) or len(forms) != 1:
+    if not isinstance(values, dict) or len(forms) > 1:
         raise InputError(f"body: expected an object with a 'name' and one of {', '.join(_FORMS)}")
-    (form,) = forms
+    form = forms[0] if forms else None
     for key in values.keys() - {"name", form} - _MORE.get(form, set()):
-        raise InputError(f"body: unknown key {str(key)[:40]!r} beside {form!r}")
+        raise InputError(f"body: unknown key {str(key)[:40]!r} beside {form or 'name'!r}")
     name = values.get("name")
     if not isinstance(name, str) or not name:
         raise InputError("body: 'name' is missing or not text: name the body")
-    body: SmoothBody = _FORMS[form](values, name)
+    body: Domain = _FORMS[form](values, name) if form else _named(values, name)
     return body
+
+
+def _named(values: dict[str, Any], name: str) -> Domain:
+    """A body of the registry; the unit of some is a length to choose."""
+    body = BODIES[name]
+    if "scale" not in values:
+        return body
+    if not isinstance(body, Disk | SmoothBody):
+        raise InputError(f"body: the {name} has no 'scale': give its outline")
+    return replace(body, scale=checks.number(values["scale"], f"{name}: scale"))
 
 
 def _stored(values: dict[str, Any], name: str) -> SmoothBody:
