@@ -270,9 +270,9 @@ def _named(name: str, count: int) -> Float64[Tensor, "rows electrodes"]:
     """The rows of one ampere, or of one channel, by their name."""
     found = re.fullmatch(r"(.+)-(\d+)", name) if isinstance(name, str) else None
     if found and f"{found[1]}-k" in PATTERNS:
-        return PATTERNS[f"{found[1]}-k"](count, int(found[2]))
+        return checks.physics(PATTERNS[f"{found[1]}-k"](count, int(found[2])), name)
     PATTERNS.check("pattern", name)
-    return PATTERNS[name](count)
+    return checks.physics(PATTERNS[name](count), name)
 
 
 def _pairs(count: int, distance: int) -> Float64[Tensor, "rows electrodes"]:

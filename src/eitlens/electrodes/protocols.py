@@ -89,9 +89,9 @@ def read_eidors(path: str | Path, variable: str = "stim") -> Pattern:
             values = values[name]
     except (KeyError, IndexError, TypeError):
         raise InputError(f"{path}: there is no structure {variable!r} in it: name it (variable=…)") from None
-    except (OSError, ValueError, NotImplementedError) as error:
+    except (OSError, ValueError, NotImplementedError, io.matlab.MatReadError) as error:
         raise InputError(f"{path}: not a .mat file that can be read ({error}): save it with -v7") from None
-    parts = [values] if isinstance(values, dict) else list(values)
+    parts = [values] if isinstance(values, dict) else np.ravel(values)
     try:
         drive = [_dense(part["stim_pattern"]).reshape(-1) for part in parts]
         read = [_dense(part["meas_pattern"]).reshape(-1, drive[0].size) for part in parts]
@@ -121,5 +121,4 @@ def write_eidors(pattern: Pattern, path: str | Path) -> None:
 
 
 def _dense(values: Any) -> np.ndarray:
-    full = sparse.csc_array(values).toarray() if sparse.issparse(values) else values
-    return np.asarray(full, dtype=np.float64)
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
