@@ -33,7 +33,9 @@ def simulate(
         typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
     ] = 0,
     n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = _FINE,
-    body: Annotated[str, typer.Option(help="square, disk, or a body that a plug-in registers.")] = "square",
+    body: Annotated[
+        str, typer.Option(help="square, disk, thorax, one that a plug-in registers, or a file.")
+    ] = "square",
 ) -> None:
     """Simulate the boundary data of a phantom and write them as a measurement file.
 
@@ -91,14 +93,14 @@ def _name(path: Path) -> str:
 def _measured(
     phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
 ) -> "tuple[Measurement, str]":
-    from eitlens.domain.bodies import BODIES
+    from eitlens.domain import bodies
     from eitlens.errors import naming
     from eitlens.forward import currents
     from eitlens.forward.automatic import simulate as solve
     from eitlens.measure.measurement import measured
 
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    domain = BODIES[body].at(max(n, _FINE) if points else n)
+    domain = bodies.chosen(body).at(max(n, _FINE) if points else n)
     g = currents.cosine(domain, count)
     with naming(where):
         clean, solver = solve(phantom, domain, g)

@@ -5,6 +5,7 @@
 (0.15, 0.667)
 """
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -183,6 +184,34 @@ def to_dict(body: Domain) -> dict[str, Any]:
     return {"name": body.name, "coefficients": pairs, "scale": body.scale, "origin": list(body.origin)}
 
 
+def to_text(body: Domain) -> str:
+    """Return a body as one string of a file: its name where that says all to whoever reads it, or else its outline."""
+    values = to_dict(body)
+    known = values.keys() == {"name"} or any(values == to_dict(own) for own in _OWN)
+    return body.name if known else json.dumps(values)
+
+
+def from_text(text: str) -> Domain:
+    """Return the body of `to_text`."""
+    if not text.startswith("{"):
+        BODIES.check("body", text)
+        return BODIES[text]
+    try:
+        return from_dict(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"body: {error}") from None
+
+
+def chosen(text: str) -> Domain:
+    """Return the body that a command line names: a registered one, or that of a .json file, which is registered."""
+    if not text.endswith(".json"):
+        return from_text(text)
+    body = load(text)
+    if to_text(body) != body.name:
+        BODIES[body.name] = body
+    return body
+
+
 _FORMS: dict[str, Any] = {
     "points": lambda v, name: through(v["points"], name),
     "polygon": lambda v, name: polygon(v["polygon"], v.get("radius"), name),
@@ -300,9 +329,8 @@ def _accepted(name: str, thing: object) -> Domain:
     return thing
 
 
-BODIES: Registry[Domain] = Registry(
-    "body", {body.name: body for body in (SQUARE, Disk(200), thorax())}, _accepted
-)
+_OWN = (SQUARE, Disk(200), thorax())
+BODIES: Registry[Domain] = Registry("body", {body.name: body for body in _OWN}, _accepted)
 
 
 def without_square(values: dict[str, Any]) -> dict[str, Any]:

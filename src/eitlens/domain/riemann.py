@@ -38,6 +38,8 @@ _TABLE = 4096
 """Places at which the angle of the map is tabulated."""
 _AT_NODE = 1e-14
 """A point this near to a node of the boundary takes its values."""
+_AT_ONCE = 2**18
+"""Distances at once on a CPU, which stay in its cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +84,26 @@ def cauchy(
     points: Complex128[Tensor, "points"],
 ) -> Complex128[Tensor, "points functions"]:
     """Values of analytic functions at points inside or on the boundary, from those at nodes of the boundary."""
-    columns = torch.cat([weights[:, None], weights[:, None] * values], -1)
-    size = chunk_size(64 * len(nodes), points.device)
-    parts = [_quotient(nodes, columns, values, part) for part in torch.split(points, size)]
-    return torch.cat(parts)
+    both = torch.cat([weights[:, None], weights[:, None] * values], -1)
+    columns = torch.cat([torch.cat([both.real, both.imag], -1), torch.cat([both.imag, -both.real], -1)])
+    size = chunk_size(64 * len(nodes), points.device) if points.is_cuda else _AT_ONCE // len(nodes)
+    return torch.cat([_quotient(nodes, columns, values, part) for part in torch.split(points, size)])
 
 
-def _quotient(nodes: Tensor, columns: Tensor, values: Tensor, points: Tensor) -> Tensor:
-    gap = nodes - points[:, None]
-    near = gap.abs() < _AT_NODE
-    sums = (1 / torch.where(near, 1.0, gap)) @ columns
-    at_node, node = near.any(-1), near.to(torch.int8).argmax(-1)
-    return torch.where(at_node[:, None], values[node], sums[:, 1:] / sums[:, :1])
+def _quotient(
+    nodes: Complex128[Tensor, "nodes"],
+    columns: Float64[Tensor, "both columns"],
+    values: Complex128[Tensor, "nodes functions"],
+    points: Complex128[Tensor, "points"],
+) -> Complex128[Tensor, "points functions"]:
+    """1 / (z_j - z) in real arithmetic, which is thrice as fast: x / r² and -y / r²."""
+    x, y = nodes.real - points.real[:, None], nodes.imag - points.imag[:, None]
+    square = (x * x).addcmul_(y, y)
+    least, node = square.min(-1)
+    square.clamp_(min=_AT_NODE**2)
+    sums = torch.cat([x.div_(square), y.div_(square)], -1) @ columns
+    total = torch.complex(*sums.chunk(2, -1))
+    return torch.where((least < _AT_NODE**2)[:, None], values[node], total[:, 1:] / total[:, :1])
 
 
 @cached

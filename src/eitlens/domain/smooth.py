@@ -16,6 +16,8 @@ from eitlens.memory import cached
 
 _CROSSINGS = 512
 """Points of the outline between which it is taken for straight when crossings are looked for."""
+_MOST = 4097
+"""Coefficients of an outline."""
 _OFFSET = 0.3
 """Part of a step from t = 0 to the first of them: a symmetric outline crosses itself where few would put a point."""
 _ROOM = 0.5
@@ -152,7 +154,7 @@ class SmoothBody(Domain):
 def _check_outline(coefficients: tuple[complex, ...], name: str) -> None:
     """Refuse an outline that is no closed curve around a body, or does not fill the box."""
     c = torch.tensor(coefficients, dtype=torch.complex128)
-    if len(c) < 3 or len(c) % 2 == 0 or not bool(torch.isfinite(c.abs()).all()):
+    if not 3 <= len(c) <= _MOST or len(c) % 2 == 0 or not bool(torch.isfinite(c.abs()).all()):
         raise InputError(
             f"{name}: expected finite Fourier coefficients c_-K … c_K, K ≥ 1, got {len(c)} of them"
         )

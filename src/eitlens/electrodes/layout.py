@@ -63,9 +63,8 @@ class Electrodes:
             raise InputError(
                 f"Electrodes: expected 2 to {MOST} places in one row, got shape {tuple(s.shape)}"
             )
-        turned = s % body.perimeter
         object.__setattr__(self, "body", body)
-        object.__setattr__(self, "places", torch.where(turned < body.perimeter, turned, 0.0))
+        object.__setattr__(self, "places", _around(s, body))
         object.__setattr__(self, "widths", _each(widths, "widths", s))
         object.__setattr__(self, "impedance", _each(impedance, "impedance", s))
         self._check_apart()
@@ -137,13 +136,13 @@ class Electrodes:
 
     @property
     def starts(self) -> Float64[Tensor, "electrodes"]:
-        """Arclength where each begins, counter-clockwise; below 0 for one across the body's first node."""
-        return self.places - self.widths / 2
+        """Arclength in [0, perimeter) where each begins, counter-clockwise."""
+        return _around(self.places - self.widths / 2, self.body)
 
     @property
     def ends(self) -> Float64[Tensor, "electrodes"]:
         """Arclength where each ends; above the perimeter for one across the body's first node."""
-        return self.places + self.widths / 2
+        return self.starts + self.widths
 
     @property
     def relative_impedance(self) -> Float64[Tensor, "electrodes"]:
@@ -178,9 +177,10 @@ class Electrodes:
         return Electrodes(body, *(values[key] for key in keys[1:]))
 
     def _check_apart(self) -> None:
-        order = torch.argsort(self.places.detach())
+        starts, ends = self.starts.detach(), self.ends.detach()
+        order = torch.argsort(starts)
         after = order.roll(-1)
-        gap = (self.starts[after] - self.ends[order]).detach()
+        gap = starts[after] - ends[order]
         gap[-1] += self.body.perimeter
         if bool((gap < -_OVERLAP * self.body.perimeter).any()):
             k = int(gap.argmin())
@@ -203,6 +203,12 @@ def _each(given: object, name: str, places: Tensor) -> Float64[Tensor, "electrod
     if bool((values < 0).any()):
         raise InputError(f"Electrodes: {name} must not be negative, got {float(values.min()):g}")
     return values.expand(len(places)).clone()
+
+
+def _around(s: Float64[Tensor, "electrodes"], body: Domain) -> Float64[Tensor, "electrodes"]:
+    """Arclengths in [0, perimeter)."""
+    turned = s % body.perimeter
+    return torch.where(turned < body.perimeter, turned, 0.0)  # the remainder of -1e-17 is rounded up
 
 
 def _in_units(width: object, body: Domain) -> Tensor:
