@@ -90,7 +90,7 @@ class Domain(ABC):
     def place(self, arclength: Float64[Tensor, "*points"]) -> Float64[Tensor, "*points 2"]:
         """Coordinates of the boundary points at some arclengths: by their Fourier series, for a smooth boundary."""
         z = torch.view_as_complex(self.boundary(arclength.device).contiguous())
-        wave = torch.fft.fftfreq(len(z), 1 / len(z)).to(arclength)
+        wave = torch.fft.fftfreq(len(z), 1 / len(z), dtype=torch.float64, device=z.device)
         turn = arclength[..., None] * wave * (2 * torch.pi / self.perimeter)
         waves = torch.polar(torch.ones_like(turn), turn)
         return torch.view_as_real(waves @ (torch.fft.fft(z) / len(z)))

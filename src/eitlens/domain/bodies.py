@@ -207,7 +207,7 @@ def chosen(text: str) -> Domain:
     if not text.endswith(".json"):
         return from_text(text)
     body = load(text)
-    if to_text(body) != body.name:
+    if body.name not in {own.name for own in _OWN}:
         BODIES[body.name] = body
     return body
 
@@ -238,18 +238,15 @@ def from_dict(values: object) -> Domain:
     name = values.get("name")
     if not isinstance(name, str) or not name:
         raise InputError("body: 'name' is missing or not text: name the body")
-    body: Domain = _FORMS[form](values, name) if form else _named(values, name)
-    return body
+    body: Domain = _FORMS[form](values, name) if form else BODIES[name]
+    return scaled(body, values["scale"]) if form is None and "scale" in values else body
 
 
-def _named(values: dict[str, Any], name: str) -> Domain:
-    """A body of the registry; the unit of some is a length to choose."""
-    body = BODIES[name]
-    if "scale" not in values:
-        return body
+def scaled(body: Domain, scale: float) -> Domain:
+    """Return the body with another unit of its coordinates, in metres: the radius of the disk, half a chest's width."""
     if not isinstance(body, Disk | SmoothBody):
-        raise InputError(f"body: the {name} has no 'scale': give its outline")
-    return replace(body, scale=checks.number(values["scale"], f"{name}: scale"))
+        raise InputError(f"body: the {body.name} has no 'scale': give its outline")
+    return replace(body, scale=checks.number(scale, f"{body.name}: scale"))
 
 
 def _stored(values: dict[str, Any], name: str) -> SmoothBody:

@@ -1,19 +1,20 @@
 """What a solver with electrodes is, and readings in volts from a body, its electrodes, a pattern and a phantom."""
 
-from typing import Protocol, runtime_checkable
+import math
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens import checks
+from eitlens import checks, random
 from eitlens.domain import Disk
 from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
 from eitlens.errors import InputError
 from eitlens.forward.integral import BoundaryIntegralSolver
-from eitlens.phantom import Phantoms
+from eitlens.phantom import Phantom, Phantoms
 
 Totals = Float64[Tensor, "currents electrodes"]
 Potentials = Float64[Tensor, "*batch currents electrodes"]
@@ -65,6 +66,28 @@ def simulate_readings(
     basis = pattern.basis()
     potentials = chosen.voltages(conductivity, basis.stimulations / depth)
     return pattern.read(torch.einsum("lr,...re->...le", basis.mixing.to(potentials), potentials))
+
+
+def simulated(
+    electrodes: Electrodes,
+    pattern: Pattern,
+    phantom: Phantom,
+    height: float = 1.0,
+    snr: float = math.inf,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Simulate what a device would write to a file: readings of a phantom and of the empty body, and their origin.
+
+    White noise of the same size is added to all readings, so that its root mean square is `snr` decibels below theirs.
+    """
+    if math.isnan(snr) or snr == -math.inf:
+        raise InputError(f"snr must be a number of decibels, got {snr}")
+    clean = simulate_readings(electrodes, pattern, [phantom, Phantom([], outside=phantom.outside)], height)
+    index = torch.arange(2)
+    size = clean.square().mean(-1, keepdim=True).sqrt() * 10 ** (-snr / 20)
+    noisy = clean + size * random.normal(random.mixed(seed, "readings", 0), index, clean.shape[1])
+    values = {"electrodes": electrodes.to_dict(), "pattern": pattern.to_dict(), "height": height}
+    return values | {"voltages": noisy[:1].tolist(), "reference": noisy[1:].tolist()}
 
 
 def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
