@@ -14,10 +14,12 @@ ROOT = Path(__file__).parent.parent
 SOURCE, PAGE = ROOT / "src", ROOT / "docs" / "api.md"
 PACKAGES = (
     "eitlens.domain",
+    "eitlens.domain.bodies",
     "eitlens.phantom",
     "eitlens.forward",
     "eitlens.forward.currents",
     "eitlens.electrodes",
+    "eitlens.electrodes.protocols",
     "eitlens.feature",
     "eitlens.classical",
     "eitlens.posterior",

@@ -41,7 +41,9 @@ def test_currents_as_arrays_and_lists(name: str, kind: Callable[[Any], Any]) -> 
 
 
 def test_totals_of_electrodes_as_arrays_and_lists() -> None:
-    solver = CompleteElectrodeSolver(eit.BoundaryIntegralSolver(eit.Disk(8, 32)), Electrodes(4))
+    solver = CompleteElectrodeSolver(
+        eit.BoundaryIntegralSolver(eit.Disk(8, 32)), Electrodes.even(eit.Disk(8, 32), 4)
+    )
     totals = torch.tensor([[1.0, -1.0, 0.0, 0.0]], dtype=torch.float64)
     given: Any
     for given in (totals.numpy(), totals.tolist()):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from eitlens import imaging, models
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.dataset import Dataset
-    from eitlens.domain import Disk, Domain, Square
-    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
+    from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
+    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern, simulate_readings
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
@@ -54,8 +54,8 @@ __version__ = "0.1.0"
 _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
     "eitlens.dataset": ("Dataset",),
-    "eitlens.domain": ("Disk", "Domain", "Square"),
-    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes"),
+    "eitlens.domain": ("Disk", "Domain", "SmoothBody", "Square"),
+    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes", "Pattern", "simulate_readings"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
@@ -83,7 +83,12 @@ _HOME = {
     ),
     "eitlens.registry": ("register", "registered"),
 }
-_MODULES = {"imaging": "eitlens.imaging", "models": "eitlens.models", "currents": "eitlens.forward.currents"}
+_MODULES = {
+    "bodies": "eitlens.domain.bodies",
+    "imaging": "eitlens.imaging",
+    "models": "eitlens.models",
+    "currents": "eitlens.forward.currents",
+}
 _NAMES = {name: home for home, names in _HOME.items() for name in names}
 
 __all__ = [
@@ -103,16 +108,19 @@ __all__ = [
     "LevelSet",
     "Measurement",
     "NeumannToDirichlet",
+    "Pattern",
     "Phantom",
     "PhantomBatch",
     "Polygon",
     "PolygonSampler",
     "Reconstruction",
+    "SmoothBody",
     "Solver",
     "Square",
     "add_noise",
     "add_white_noise",
     "area_fraction",
+    "bodies",
     "circle",
     "currents",
     "direct_sampling",
@@ -125,6 +133,7 @@ __all__ = [
     "reconstruct",
     "register",
     "registered",
+    "simulate_readings",
     "stack",
 ]
 

@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 HOMES = {
     "body": ("eitlens.domain.bodies", "BODIES"),
+    "pattern": ("eitlens.electrodes.patterns", "PATTERNS"),
     "shape": ("eitlens.phantom.kinds", "KINDS"),
     "solver": ("eitlens.forward.automatic", "SOLVERS"),
     "sampler": ("eitlens.phantom.samplers", "SAMPLERS"),
@@ -61,7 +62,7 @@ class Registry(dict[str, T]):
 
 
 def registered(kind: str) -> Registry[Any]:
-    """Return all things of one kind by name: body, shape, solver, sampler, input, network, method or format.
+    """Return all things of one kind by name; a kind that is not there is refused with those that are.
 
     >>> import eitlens as eit
     >>> list(eit.registered("method"))[:3]

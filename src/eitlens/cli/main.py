@@ -79,7 +79,7 @@ def _version(asked: bool) -> None:
 def _options(
     plugin: Annotated[
         list[str] | None,
-        typer.Option(help="A Python module to import first, which registers things of your own."),
+        typer.Option(help="A Python module that registers things of your own, or a body as JSON."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -91,7 +91,10 @@ def _options(
 
 
 def _imported(name: str) -> None:
-    """Import a module of the user's, from the current folder too, as `python -m` would."""
+    """Import a module of the user's, from the current folder too, as `python -m` would; a .json file is a body."""
+    if name.endswith(".json"):
+        import_module("eitlens.domain.bodies").chosen(name)
+        return
     sys.path.insert(0, str(Path.cwd()))
     try:
         import_module(name)

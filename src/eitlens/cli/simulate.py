@@ -1,9 +1,11 @@
 """`eitlens simulate`: from a phantom in a JSON file to a measurement file."""
 
+import json
+import math
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,9 +35,31 @@ def simulate(
         typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
     ] = 0,
     n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = _FINE,
-    body: Annotated[str, typer.Option(help="square, disk, or a body that a plug-in registers.")] = "square",
+    body: Annotated[
+        str, typer.Option(help="square, disk, thorax, one that a plug-in registers, or a .json file.")
+    ] = "square",
+    electrodes: Annotated[
+        int, typer.Option(min=0, max=1024, help="So many real electrodes; 0: the paper's currents.")
+    ] = 0,
+    pattern: Annotated[
+        str, typer.Option(help="adjacent, opposite, skip-3, all-against-1, trigonometric …")
+    ] = "adjacent",
+    readings: Annotated[str, typer.Option(help="What is read, in the same words, or mean.")] = "adjacent",
+    driven: Annotated[bool, typer.Option(help="Read electrodes that drive as well.")] = False,
+    current: Annotated[float, typer.Option(help="Of the electrodes, in amperes.")] = 1e-3,
+    coverage: Annotated[float, typer.Option(help="Part of the boundary under electrodes.")] = 0.5,
+    impedance: Annotated[float, typer.Option(help="Of the contacts, in Ω m².")] = 1e-6,
+    first: Annotated[float, typer.Option(help="Angle of electrode 1 in degrees; 90 is the top.")] = 0.0,
+    clockwise: Annotated[bool, typer.Option(help="The electrodes' numbers run clockwise.")] = False,
+    scale: Annotated[
+        float | None, typer.Option(help="Radius of the disk in metres; of other bodies half the longer side.")
+    ] = None,
+    height: Annotated[float, typer.Option(help="Of the tank, in metres.")] = 1.0,
+    snr: Annotated[float, typer.Option(help="Noise of the readings, in decibels below them.")] = math.inf,
 ) -> None:
     """Simulate the boundary data of a phantom and write them as a measurement file.
+
+    With --electrodes the file is JSON: readings in volts, of the phantom and of the empty body.
 
     Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
@@ -50,6 +74,17 @@ def simulate(
     if str(out) != "-":
         check_writable(out, phantom)
     where = "" if phantom is None else _name(phantom)
+    if electrodes:
+        row = {
+            "coverage": coverage,
+            "impedance": impedance,
+            "first": math.radians(first),
+            "clockwise": clockwise,
+        }
+        words = {"name": pattern, "readings": readings, "driven": driven, "current": current}
+        tank = {"height": height, "snr": snr, "seed": seed}
+        _write(_readings(inclusions, body, scale, electrodes, row, words, tank), out)
+        return
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
         measurement, solver = _measured(inclusions, where, currents, tau, seed, points, n, body)
     if str(out) == "-":
@@ -91,15 +126,49 @@ def _name(path: Path) -> str:
 def _measured(
     phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
 ) -> "tuple[Measurement, str]":
-    from eitlens.domain.bodies import BODIES
+    from eitlens.domain import bodies
     from eitlens.errors import naming
     from eitlens.forward import currents
     from eitlens.forward.automatic import simulate as solve
     from eitlens.measure.measurement import measured
 
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    domain = BODIES[body].at(max(n, _FINE) if points else n)
+    domain = bodies.chosen(body).at(max(n, _FINE) if points else n)
     g = currents.cosine(domain, count)
     with naming(where):
         clean, solver = solve(phantom, domain, g)
     return measured(domain, g, clean, phantom.outside, tau, seed, points), solver
+
+
+def _readings(
+    phantom: "Phantom",
+    body: str,
+    scale: float | None,
+    count: int,
+    row: dict[str, Any],
+    words: dict[str, Any],
+    tank: dict[str, Any],
+) -> dict[str, Any]:
+    """Readings of even electrodes as plain JSON values."""
+    from eitlens.domain import bodies
+    from eitlens.electrodes import Electrodes, Pattern
+    from eitlens.electrodes.base import simulated
+
+    chosen = bodies.chosen(body)
+    sized = chosen if scale is None else bodies.scaled(chosen, scale)
+    electrodes = Electrodes.even(sized, count, **row)
+    return simulated(electrodes, Pattern.named(electrodes=count, **words), phantom, **tank)
+
+
+def _write(values: dict[str, Any], out: Path) -> None:
+    from rich.console import Console
+
+    from eitlens.cli.show import say
+    from eitlens.files import write_json
+
+    if str(out) == "-":
+        sys.stdout.write(json.dumps(values) + "\n")
+        return
+    write_json(out, values)
+    count = len(values["reference"][0])
+    say(Console(), f"{count} readings of {len(values['electrodes']['places'])} electrodes, in volts: ", out)

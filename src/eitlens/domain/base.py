@@ -4,7 +4,7 @@ Everything above `domain/` sees the body through this class alone. A new body is
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Complex128, Float64
@@ -45,8 +45,20 @@ class Domain(ABC):
     [8.0, 6.28]
     """
 
-    name: ClassVar[str]
-    """What the body is called, in files and messages, whatever its grid."""
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the body is called, in files and messages, whatever its grid."""
+
+    @property
+    def scale(self) -> float:
+        """Metres that one unit of the body's coordinates stands for."""
+        return 1.0
+
+    @property
+    def origin(self) -> tuple[float, float]:
+        """The place of their origin, in metres, in the coordinates of whoever measured the body."""
+        return 0.0, 0.0
 
     @abstractmethod
     def at(self, n: int) -> "Domain":
@@ -74,6 +86,14 @@ class Domain(ABC):
     @abstractmethod
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""
+
+    def place(self, arclength: Float64[Tensor, "*points"]) -> Float64[Tensor, "*points 2"]:
+        """Coordinates of the boundary points at some arclengths: by their Fourier series, for a smooth boundary."""
+        z = torch.view_as_complex(self.boundary(arclength.device).contiguous())
+        wave = torch.fft.fftfreq(len(z), 1 / len(z), dtype=torch.float64, device=z.device)
+        turn = arclength[..., None] * wave * (2 * torch.pi / self.perimeter)
+        waves = torch.polar(torch.ones_like(turn), turn)
+        return torch.view_as_real(waves @ (torch.fft.fft(z) / len(z)))
 
     @abstractmethod
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:

@@ -24,7 +24,7 @@ class Disk(Domain):
 
         g(θ) = Re Σ_k c_k exp(ikθ),  k = 0 … ⌊N/2⌋,
 
-    and the harmonic function with this flux is φ(z) = Re Σ_{k>0} (c_k / k) z^k.
+    and the harmonic function with this flux is φ(z) = Re Σ_{k>0} (c_k / k) z^k. The radius is `scale` metres.
 
     >>> eit.Disk(32).boundary().shape
     torch.Size([256, 2])
@@ -32,18 +32,20 @@ class Disk(Domain):
 
     n: int
     boundary_nodes: int = 256
+    scale: float = 1.0
     name: ClassVar[str] = "disk"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checks.whole(self.n, "Disk: cells a side"))
         object.__setattr__(self, "boundary_nodes", checks.whole(self.boundary_nodes, "Disk: boundary nodes"))
+        checks.positive_number(self.scale, "Disk: scale")
         if self.n < 2 or self.boundary_nodes < 3:
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"
             raise InputError(f"Disk needs at least 2 cells a side and 3 boundary nodes, got {given}")
 
     def at(self, n: int) -> "Disk":
         """The disk on a grid of n cells a side, with the same boundary nodes."""
-        return Disk(n, self.boundary_nodes)
+        return Disk(n, self.boundary_nodes, self.scale)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,8 +68,11 @@ class Disk(Domain):
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""
-        theta = self.arclength(device)
-        return torch.stack([torch.cos(theta), torch.sin(theta)], -1)
+        return self.place(self.arclength(device))
+
+    def place(self, arclength: Float64[Tensor, "*points"]) -> Float64[Tensor, "*points 2"]:
+        """Coordinates of the boundary points at some arclengths, which are their angles."""
+        return torch.stack([torch.cos(arclength), torch.sin(arclength)], -1)
 
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
         """Distance to the boundary, positive inside and negative outside."""

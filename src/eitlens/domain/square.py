@@ -86,6 +86,13 @@ class Square(Domain):
         """Coordinates of the boundary nodes."""
         return box(self.n, device).flatten(0, 1)[_loop(self.n, device)]
 
+    def place(self, arclength: Float64[Tensor, "*points"]) -> Float64[Tensor, "*points 2"]:
+        """Coordinates of the boundary points at some arclengths."""
+        s = arclength % self.perimeter
+        x = torch.where(s < 4, s - 1, 5 - s).clamp(-1, 1)
+        y = torch.where(s < 6, s - 3, 7 - s).clamp(-1, 1)
+        return torch.stack([x, y], -1)
+
     def loop(self, device: torch.device = CPU) -> Int64[Tensor, "boundary"]:
         """Flat grid index i (n+1) + j of each boundary node."""
         return _loop(self.n, device).clone()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.domain import Disk
+from eitlens.electrodes.layout import Electrodes
 from eitlens.errors import InputError
 from eitlens.forward.base import Solver
 from eitlens.forward.currents import project
@@ -17,45 +18,6 @@ from eitlens.phantom import Phantom, Phantoms, as_batch
 
 Totals = Float64[Tensor, "currents electrodes"]
 Voltages = Float64[Tensor, "*batch currents electrodes"]
-
-
-@dataclass(frozen=True)
-class Electrodes:
-    """Equal electrodes, equally spaced on the unit circle.
-
-    Attributes:
-        count: E, how many.
-        coverage: share of the circle that they cover.
-        impedance: z, of the contact; a voltage over a current density.
-        first: angle of the middle of the first; the others follow counter-clockwise.
-
-    >>> (eit.Electrodes(4).centers() / torch.pi).tolist()
-    [0.0, 0.5, 1.0, 1.5]
-    """
-
-    count: int = 32
-    coverage: float = 0.5
-    impedance: float = 1e-6
-    first: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "count", checks.whole(self.count, "Electrodes: count"))
-        for name in ("coverage", "impedance", "first"):
-            object.__setattr__(self, name, checks.number(getattr(self, name), f"Electrodes: {name}"))
-        if self.count < 2 or not 0 < self.coverage < 1 or not 0 < self.impedance < float("inf"):
-            given = f"count={self.count}, coverage={self.coverage:g}, impedance={self.impedance:g}"
-            raise InputError(
-                f"Electrodes need count >= 2, 0 < coverage < 1 and a positive impedance, got {given}"
-            )
-
-    @property
-    def width(self) -> float:
-        """Length of an electrode."""
-        return 2 * torch.pi * self.coverage / self.count
-
-    def centers(self) -> Float64[Tensor, "electrodes"]:
-        """Angles of the middles."""
-        return self.first + 2 * torch.pi / self.count * torch.arange(self.count, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -88,7 +50,7 @@ class CompleteElectrodeSolver:
 
     >>> tank = eit.BoundaryIntegralSolver(eit.Disk(32))
     >>> currents = torch.tensor([[1.0, 0.0, -1.0, 0.0]], dtype=torch.float64)
-    >>> voltages = eit.CompleteElectrodeSolver(tank, eit.Electrodes(4)).background(currents)
+    >>> voltages = eit.CompleteElectrodeSolver(tank, eit.Electrodes.even(eit.Disk(32), 4)).background(currents)
     >>> [round(abs(value), 3) for value in voltages[0].tolist()]
     [0.707, 0.0, 0.707, 0.0]
     """
@@ -101,6 +63,10 @@ class CompleteElectrodeSolver:
         if self.solver.domain.name != Disk.name:
             other = type(self.solver.domain).__name__
             raise InputError(f"CompleteElectrodeSolver needs a solver on a Disk, got one on a {other}")
+        if self.electrodes.body.name != Disk.name:
+            raise InputError(f"CompleteElectrodeSolver: the electrodes sit on a {self.electrodes.body.name}")
+        if bool((self.electrodes.widths <= 0).any()):
+            raise InputError("CompleteElectrodeSolver needs electrodes of some width, got points of width 0")
         if self.points < 2:
             raise InputError(
                 f"CompleteElectrodeSolver needs at least 2 points an electrode, got {self.points}"
@@ -137,7 +103,10 @@ class CompleteElectrodeSolver:
         change: Float64[Tensor, "bodies nodes nodes"] | float = 0.0,
     ) -> Float64[Tensor, "bodies currents electrodes"]:
         """A q = P U and Pᵀ q = I, P the sums over electrodes: S U = I with S = Pᵀ A⁻¹ P."""
-        uniform, contact = self._logarithm(), torch.diag(self.electrodes.impedance / self._weights())
+        uniform, contact = (
+            self._logarithm(),
+            torch.diag(self._each(self.electrodes.relative_impedance) / self._weights()),
+        )
         resistance = uniform.to(currents) / outside[:, None, None] + contact.to(currents) + change
         sums = torch.eye(self.electrodes.count).repeat_interleave(self.points, 0).to(currents)
         admittance = sums.T @ solve_each(resistance, sums.expand(len(resistance), -1, -1))
@@ -163,19 +132,23 @@ class CompleteElectrodeSolver:
 
     def _angles(self) -> Float64[Tensor, "nodes"]:
         """Where the charges are, electrode by electrode."""
-        half = self.electrodes.width / 2
-        return (self.electrodes.centers()[:, None] + half * self._theta().cos()).flatten()
+        electrodes, t = self.electrodes, self._theta().cos()
+        return (electrodes.places[:, None] + electrodes.widths[:, None] / 2 * t).flatten()
+
+    def _each(self, values: Float64[Tensor, "electrodes"]) -> Float64[Tensor, "nodes"]:
+        """A value of each electrode at its nodes."""
+        return values.repeat_interleave(self.points)
 
     def _weights(self) -> Float64[Tensor, "nodes"]:
         """Lengths the nodes stand for: Fejér's rule, exact for polynomials."""
         order = torch.arange(1, self.points // 2 + 1, dtype=torch.float64)
         waves = torch.cos(2 * order * self._theta()[:, None]) / (4 * order**2 - 1)
         rule = (2 - 4 * waves.sum(-1)) / self.points
-        return (self.electrodes.width / 2 * rule).repeat(self.electrodes.count)
+        return (self.electrodes.widths[:, None] / 2 * rule).flatten()
 
     def _logarithm(self) -> Float64[Tensor, "nodes nodes"]:
         """Λ₁: the potential at each node of a unit charge at each."""
-        angle, theta, half = self._angles(), self._theta(), self.electrodes.width / 2
+        angle, theta, half = self._angles(), self._theta(), self._each(self.electrodes.widths / 2)
         chord = 2 * torch.sin((angle[:, None] - angle) / 2).abs()
         t = theta.cos().repeat(self.electrodes.count)
         number = torch.arange(len(angle)) // self.points

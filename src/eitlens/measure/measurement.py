@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain import Domain, Square, boundary, check_boundary_values
-from eitlens.domain.bodies import BODIES, SQUARE
+from eitlens.domain import Domain, Square, bodies, boundary, check_boundary_values
+from eitlens.domain.bodies import SQUARE
 from eitlens.errors import InputError, naming
 from eitlens.forward import add_noise
 from eitlens.forward.base import Currents, Data
@@ -34,7 +34,7 @@ class Measurement:
             is computed for a uniform body of conductivity `conductivity`. Zero when `voltages` are differences.
         mask: (N,) or (L, N), true where the voltage was measured; what is false is ignored and filled in.
         conductivity: σ0 of the body around the inclusions.
-        domain: the body, on any grid. In files it is a name, and left out for the square.
+        domain: the body, on any grid. In files it is a name or an outline, and left out for the square.
         source: the file it was read from, for errors that are found later; no part of a file.
 
     >>> data = eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64))
@@ -113,7 +113,7 @@ class Measurement:
     def to_arrays(self) -> dict[str, Any]:
         """What goes to a file, by name, without what is left out."""
         values = {name: getattr(self, name) for name in NAMES}
-        values["domain"] = None if self.domain.name == SQUARE.name else self.domain.name
+        values["domain"] = None if self.domain.name == SQUARE.name else bodies.to_text(self.domain)
         return {key: value for key, value in values.items() if value is not None}
 
     @staticmethod
@@ -152,13 +152,12 @@ def _square(difference: Data) -> Square:
 
 
 def _body(where: str, given: object) -> Domain:
-    """The body of that name."""
+    """The body of that name or outline."""
     import numpy as np
 
     name = str(given.item() if isinstance(given, np.ndarray) and given.size == 1 else given)
-    if name not in BODIES:
-        raise InputError(f"{where}: domain: expected one of {', '.join(BODIES)}, got {name[:40]!r}")
-    return BODIES[name]
+    with naming(f"{where}: domain"):
+        return bodies.from_text(name)
 
 
 def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
