@@ -107,7 +107,8 @@ class _Table:
         places, weights = points()
         self.shapes = shapes(places).to(device)
         xi, eta = self.slopes = slopes(places).to(device)
-        w = weights.to(device)[:, None, None]
+        self.weights = weights.to(device)
+        w = self.weights[:, None, None]
         both = xi[:, :, None] * eta[:, None, :]
         products = [xi[:, :, None] * xi[:, None, :], both + both.mT, eta[:, :, None] * eta[:, None, :]]
         self.products = (w[:, None] * torch.stack(products, 1)).flatten(2).flatten(0, 1)
@@ -123,3 +124,18 @@ def _gauss(device: torch.device) -> tuple[Tensor, Tensor]:
     both = [(-t, w) for t, w in _GAUSS] + [(t, w) for t, w in reversed(_GAUSS)]
     place, weight = torch.tensor(both, dtype=torch.float64, device=device).unbind(-1)
     return place, weight
+
+
+def gradients(
+    positions: Float64[Tensor, "one nodes 2"],
+    triangles: Int64[Tensor, "triangles 6"],
+    fields: Float64[Tensor, "unknowns fields"],
+) -> Float64[Tensor, "triangles points 2 fields"]:
+    """∇u at the points of the rule times the roots of their weights: products of two are integrals."""
+    xi, eta = (part[0] for part in tangents(positions, triangles))
+    area = xi[..., 0] * eta[..., 1] - xi[..., 1] * eta[..., 0]
+    table = _table(positions.device)
+    down, up = (slope @ fields[triangles] for slope in table.slopes)
+    across = eta[..., 1, None] * down - xi[..., 1, None] * up
+    along = xi[..., 0, None] * up - eta[..., 0, None] * down
+    return torch.stack([across, along], 2) * (table.weights / area).sqrt()[..., None, None]
