@@ -32,6 +32,9 @@ class ElementBody:
     """First, last and middle node of each edge under an electrode."""
     electrode: Int64[Tensor, "contacts"]
     """Which electrode it is."""
+    points: Float64[Tensor, "boundary 2"]
+    breaks: Float64[Tensor, "breaks"]
+    """The boundary nodes and the arclengths of the ends for which the mesh was made."""
 
     def moved(
         self, points: Float64[Tensor, "boundary 2"], breaks: Float64[Tensor, "breaks"], domain: Domain
@@ -40,11 +43,12 @@ class ElementBody:
 
         The vertices inside follow those of the boundary, as means of their neighbours do.
         """
-        if not (points.requires_grad or breaks.requires_grad):
+        given = points.requires_grad or breaks.requires_grad
+        if not given and torch.equal(points, self.points) and torch.equal(breaks, self.breaks):
             return self.frame
         line = at_arclength(points, self.spacing.arclength(breaks), domain)
         edge, count = line[: self.mesh.boundary], self.mesh.boundary
-        inner = self.frame.vertices[count:] + self._harmonic() @ (edge - edge.detach())
+        inner = self.frame.vertices[count:] + self._harmonic() @ (edge - self.frame.vertices[:count])
         vertices = torch.cat([edge, inner])
         bulge = line[count:] - _between(vertices, self.frame)[self._loop()]
         return self.frame._replace(
@@ -60,27 +64,33 @@ class ElementBody:
         size, count = len(self.mesh.vertices), self.mesh.boundary
         a, b = self.mesh.edges.T
         weights = csc_array((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, a])), shape=(size, size))
-        laplacian = (diags_array(weights.sum(1)) - weights).tocsc()
+        laplacian: csc_array = (diags_array(weights.sum(1)) - weights).tocsc()
         right = -laplacian[count:, :count].toarray()
         return torch.from_numpy(splu(laplacian[count:, count:]).solve(right))
 
 
-def build(domain: Domain, breaks: Float64[Tensor, "breaks"], electrodes: int, size: float, longest: float) -> ElementBody:
+def build(
+    domain: Domain,
+    points: Float64[Tensor, "boundary 2"],
+    breaks: Float64[Tensor, "breaks"],
+    electrodes: int,
+    size: float,
+    longest: float,
+) -> ElementBody:
     """The body with ends of electrodes at the first breaks, starts then ends, and corners at the others."""
-    place = breaks.detach().cpu()
-    spacing = space(place.numpy(), 2 * electrodes, size, longest, domain.perimeter)
-    s = spacing.arclength(place)
-    line = at_arclength(domain.boundary(), s, domain)
-    count = len(spacing.sharp)
+    spacing = space(breaks.numpy(), 2 * electrodes, size, longest, domain.perimeter)
+    s = spacing.arclength(breaks)
+    line, count = at_arclength(points, s, domain), len(spacing.sharp)
     found = mesh(line[:count].numpy(), s[:count].numpy(), size)
     beside = _beside(found)
-    frame = _frame(found, spacing, line[count:], beside)
-    contacts, electrode = _contacts(found, place.numpy(), electrodes, domain.perimeter)
+    contacts, electrode = _contacts(found, breaks.numpy(), electrodes, domain.perimeter)
     extras = np.concatenate([contacts, found.nodes + electrode[:, None]], 1)
     owner = beside[contacts[:, 2] - len(found.vertices), 0]
     centres = found.vertices[found.triangles[:, :3]].mean(1)
     tree = dissect(centres, found.triangles, extras, owner, found.nodes + electrodes)
-    return ElementBody(found, spacing, frame, tree, *map(torch.from_numpy, (contacts, electrode)))
+    frame = _frame(found, spacing, line[count:], beside)
+    under = torch.from_numpy(contacts), torch.from_numpy(electrode)
+    return ElementBody(found, spacing, frame, tree, *under, points, breaks)
 
 
 def _beside(found: ElementMesh) -> Index:
@@ -100,9 +110,11 @@ def _frame(found: ElementMesh, spacing: Spacing, middles: Tensor, beside: Index)
     ends = sharp[found.edges]
     share = np.where(ends[:, 0] == ends[:, 1], 0.5, np.where(ends[:, 0], 0.25, 0.75))
     fixed = np.arange(len(found.vertices)) < found.boundary
-    vertices = torch.from_numpy(found.vertices)
-    tensors = [torch.from_numpy(x) for x in (share, found.edges, found.triangles, beside, fixed)]
-    frame = Frame(vertices, torch.zeros(len(share), 2, dtype=torch.float64), *tensors, _around(found))
+    vertices, straight = torch.from_numpy(found.vertices), torch.zeros(len(share), 2, dtype=torch.float64)
+    shares, edges, triangles, sides, still = map(
+        torch.from_numpy, (share, found.edges, found.triangles, beside, fixed)
+    )
+    frame = Frame(vertices, straight, shares, edges, triangles, sides, still, _around(found))
     loop = torch.from_numpy(found.middle - len(found.vertices))
     bulge = middles - _between(vertices, frame)[loop]
     return frame._replace(bulge=frame.bulge.index_copy(0, loop, bulge))

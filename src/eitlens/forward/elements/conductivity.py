@@ -5,6 +5,7 @@ on the grid of the body (an image), are interpolated: linear maps from the given
 Jacobian uses the other way round.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -23,7 +24,8 @@ from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_ins
 ElementConductivity = Phantoms | Float64[Tensor, "*values"] | Field
 
 
-class Interpolation(NamedTuple):
+@dataclass(frozen=True)
+class Interpolation:
     """σ at the points as a weighted sum of given numbers."""
 
     index: Int64[Tensor, "triangles points terms"]
@@ -34,7 +36,13 @@ class Interpolation(NamedTuple):
         """σ at the points."""
         return (values[:, self.index] * self.weight).sum(-1)
 
-    def transposed(self, values: Float64[Tensor, "*batch triangles points"]) -> Float64[Tensor, "*batch count"]:
+    def to(self, device: torch.device) -> "Interpolation":
+        """The same on a device."""
+        return Interpolation(self.index.to(device), self.weight.to(device), self.count)
+
+    def transposed(
+        self, values: Float64[Tensor, "*batch triangles points"]
+    ) -> Float64[Tensor, "*batch count"]:
         """The sums of products with the weights: derivatives in σ at the points as those in the numbers."""
         parts = (values[..., None] * self.weight).flatten(-3)
         return parts.new_zeros(*parts.shape[:-1], self.count).index_add(-1, self.index.flatten(), parts)
@@ -56,9 +64,9 @@ class Bodies(NamedTuple):
 
     def at_points(self, frame: Frame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
         """The positions of all nodes, for all bodies or for each, and σ at the points of the rule."""
-        if self.phantoms is None or self.interpolation is not None:
-            assert self.interpolation is not None
+        if self.interpolation is not None:
             return frame.positions(frame.vertices[None]), self.interpolation(self.values)
+        assert self.phantoms is not None
         positions = fit(frame, self.phantoms)
         places = at_points(positions.detach(), frame.triangles)
         sigma = self.phantoms.conductivity(places.flatten(1, 2))
@@ -77,10 +85,11 @@ def read(domain: Domain, body: ElementBody, given: ElementConductivity, device: 
         outside = torch.as_tensor(given.outside, dtype=torch.float64, device=device)
         checks.positive(outside.detach(), "outside")
         if tuple(outside.shape) not in ((), shape):
-            raise InputError(f"outside: expected one number, or {shape} for a batch, got {tuple(outside.shape)}")
+            raise InputError(
+                f"outside: expected one number, or {shape} for a batch, got {tuple(outside.shape)}"
+            )
         rows = values.reshape(-1, found.count)
-        moved = Interpolation(found.index.to(device), found.weight.to(device), found.count)
-        return Bodies(None, rows, moved, outside.expand(shape).reshape(-1), shape)
+        return Bodies(None, rows, found.to(device), outside.expand(shape).reshape(-1), shape)
     batch = as_batch(given, device)
     check_inside(domain, batch)
     none = batch.outside.new_zeros(len(batch), 0)
@@ -119,4 +128,6 @@ def _on_grid(domain: Domain, body: ElementBody, cells: bool) -> Interpolation:
         return Interpolation((i * n + j)[..., None], torch.ones_like(at[..., :1]), n * n)
     (x, y), size = (at - low).unbind(-1), n + 1
     index = torch.stack([i * size + j, (i + 1) * size + j, i * size + j + 1, (i + 1) * size + j + 1], -1)
-    return Interpolation(index, torch.stack([(1 - x) * (1 - y), x * (1 - y), (1 - x) * y, x * y], -1), size**2)
+    return Interpolation(
+        index, torch.stack([(1 - x) * (1 - y), x * (1 - y), (1 - x) * y, x * y], -1), size**2
+    )

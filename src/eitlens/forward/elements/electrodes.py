@@ -1,7 +1,7 @@
 """Finite elements with the complete electrode model: any body, any conductivity, any electrodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -56,8 +56,9 @@ class ElementElectrodeSolver:
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
-            given = checks.shown(self.domain)
-            raise InputError(f"ElementElectrodeSolver: expected a body such as Disk(32), got {given}")
+            raise InputError(
+                f"ElementElectrodeSolver: expected a body such as Disk(32), got {checks.shown(self.domain)}"
+            )
         shapes = {tuple(x.shape) for x in (self.start, self.end, self.impedance)}
         if len(shapes) > 1 or len(self.start.shape) != 1 or len(self.start) < 2:
             raise InputError(
@@ -80,7 +81,25 @@ class ElementElectrodeSolver:
     def body(self) -> ElementBody:
         """The mesh and all that belongs to it."""
         size = self.size or self.domain.perimeter / DEFAULT
-        return build(self.domain, self._breaks.cpu(), self.count, size, size)
+        points, breaks = (part.detach().cpu() for part in (self._points, self._breaks))
+        return build(self.domain, points, breaks, self.count, size, size)
+
+    def moved(
+        self,
+        start: PerElectrode | None = None,
+        end: PerElectrode | None = None,
+        impedance: PerElectrode | None = None,
+        outline: Float64[Tensor, "boundary 2"] | None = None,
+    ) -> "ElementElectrodeSolver":
+        """The solver for other electrodes or boundary nodes on the same mesh, which follows them.
+
+        That makes voltages a smooth function of these numbers, for `torch.func.jacrev` or a fit; electrodes may move by
+        a small part of their distance before the mesh should be made again.
+        """
+        given = {"start": start, "end": end, "impedance": impedance, "outline": outline}
+        found = replace(self, **{name: value for name, value in given.items() if value is not None})
+        found.__dict__["body"] = self.body
+        return found
 
     def voltages(self, conductivity: ElementConductivity, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one conductivity, (B, L, E) for several."""
@@ -97,7 +116,10 @@ class ElementElectrodeSolver:
         return self._solve(uniform, currents, System.potentials)
 
     def jacobian(
-        self, values: Float64[Tensor, "*values"], currents: Totals, readings: Float64[Tensor, "readings electrodes"]
+        self,
+        values: Float64[Tensor, "*values"],
+        currents: Totals,
+        readings: Float64[Tensor, "readings electrodes"],
     ) -> Sensitivity:
         """The derivative of readings @ U in `values`, σ of one body on triangles, vertices, nodes or an image."""
         given, given_readings = self._check(currents), checks.physics(readings, "readings")
@@ -105,14 +127,23 @@ class ElementElectrodeSolver:
         if bodies.shape or bodies.interpolation is None:
             raise InputError("jacobian: expected values of σ of one body, not phantoms and not a batch")
         if given_readings.ndim != 2 or given_readings.shape[1] != self.count:
-            raise InputError(f"readings: expected (readings, {self.count}), got {tuple(given_readings.shape)}")
+            raise InputError(
+                f"readings: expected (readings, {self.count}), got {tuple(given_readings.shape)}"
+            )
         with torch.no_grad():
             system, frame = self._system(bodies)
-            fields = system.potentials(self._load(torch.eye(self.count, dtype=torch.float64, device=given.device)))
+            fields = system.potentials(
+                self._load(torch.eye(self.count, dtype=torch.float64, device=given.device))
+            )
         found, rank = interpolation(self.domain, self.body, tuple(values.shape))
-        moved = found._replace(index=found.index.to(given.device), weight=found.weight.to(given.device))
         grid = tuple(values.shape[values.ndim - rank :])
-        return sensitivity(frame, fields[0], moved, given, given_readings.to(given.device), grid)
+        return sensitivity(
+            frame, fields[0], found.to(given.device), given, given_readings.to(given.device), grid
+        )
+
+    @property
+    def _points(self) -> Float64[Tensor, "boundary 2"]:
+        return self.domain.boundary() if self.outline is None else self.outline
 
     @property
     def _breaks(self) -> Float64[Tensor, "breaks"]:
@@ -136,8 +167,7 @@ class ElementElectrodeSolver:
 
     def _system(self, bodies: Bodies) -> tuple[System, Frame]:
         device = bodies.outside.device
-        points = self.domain.boundary() if self.outline is None else self.outline
-        frame = self.body.moved(points.cpu(), self._breaks.cpu(), self.domain).to(device)
+        frame = self.body.moved(self._points.cpu(), self._breaks.cpu(), self.domain).to(device)
         admittance = 1 / self.impedance.to(device)
         return assemble(self.body, self.body.tree.to(device), frame, bodies, admittance), frame
 

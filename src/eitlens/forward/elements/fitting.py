@@ -9,6 +9,7 @@ at the boundary, and where interfaces meet, σ at the points of the quadrature r
 Differentiable in the parameters of the shapes: a node on an interface φ = 0 moves along its line by -φ / (d·∇φ).
 """
 
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -21,13 +22,13 @@ from eitlens.phantom import PhantomBatch
 Positions = Float64[Tensor, "batch nodes 2"]
 Choice = Bool[Tensor, "batch edges"]
 
-_ROUNDS = 6  # of choosing vertices: what is cut after them is one edge in a thousand
-_ATTEMPTS = 4  # at a choice without flat triangles
+_ROUNDS = 12  # of choosing vertices: what is cut after them is one edge in ten thousand
+_ATTEMPTS = 6  # at a choice without flat triangles
 _RELAXATIONS = 3
 _HALVINGS = 40  # of an edge: the crossing is known to 1e-12 of it
 _REACH = 0.4  # of an edge: so far the middle may move; a circle of the edge's length needs 0.13
-_FLATTEST = 0.1  # of the quality 4√3 area / Σ sides², 1 for an equilateral triangle
-_THINNEST = 0.2  # of the straight triangle's area: what |J| of a curved one may fall to
+_FLATTEST = 0.05  # of the quality 4√3 area / Σ sides², 1 for an equilateral triangle
+_THINNEST = 0.1  # of the straight triangle's area: what |J| of a curved one may fall to
 
 
 class Frame(NamedTuple):
@@ -67,7 +68,7 @@ def fit(frame: Frame, batch: PhantomBatch) -> Positions:
     along = _take(start, b) - _take(start, a)
     target = _take(start, a) + share[..., None] * along
     with torch.no_grad():
-        moved, which = _selected(frame, _Cuts(a, b, share, used), start, target)
+        moved, which = _selected(frame, _Cuts(number, a, b, share, used), start, target)
     at = _on_interface(batch, _take(target, which), _take(along, which).detach())
     return _bent(frame, batch, _relaxed(frame, torch.where(moved[..., None], at, start), moved), moved)
 
@@ -75,6 +76,7 @@ def fit(frame: Frame, batch: PhantomBatch) -> Positions:
 class _Cuts(NamedTuple):
     """The cut edges of each body: their ends, and the share of the way from the first at which they are cut."""
 
+    number: Int64[Tensor, "batch slots"]
     a: Int64[Tensor, "batch slots"]
     b: Int64[Tensor, "batch slots"]
     share: Float64[Tensor, "batch slots"]
@@ -108,12 +110,28 @@ def _selected(frame: Frame, cuts: _Cuts, start: Tensor, target: Tensor) -> tuple
     for _ in range(_ATTEMPTS):
         moved, which = _chosen(frame, cuts, banned)
         vertices = _relaxed(frame, torch.where(moved[..., None], _take(target, which), start), moved)
-        flat = _quality(vertices[:, corners]) < _FLATTEST
+        flat = _quality(vertices, frame.triangles) < _FLATTEST
         steps = torch.where(moved, (vertices - start).square().sum(-1), -1.0)
         worst = corners.expand(len(start), -1, -1).gather(2, steps[:, corners].argmax(2, keepdim=True))
         back = torch.zeros_like(steps).scatter_add(1, worst.squeeze(2), flat.double()) > 0
-        banned, moved = banned | back, moved & ~back
+        moved = moved & ~back
+        if back.device.type == "cpu" and not bool(back.any()):
+            break
+        banned = _stuck(frame, cuts, banned | back)
     return moved, which
+
+
+def _stuck(frame: Frame, cuts: _Cuts, banned: Tensor) -> Tensor:
+    """Where both ends of a cut edge are banned, the vertices across it are banned instead: they made it too flat."""
+    ends = torch.stack([cuts.a, cuts.b], 2)
+    both = cuts.used & banned.gather(1, cuts.a) & banned.gather(1, cuts.b)
+    corners = frame.triangles[frame.beside[cuts.number], :3].sum(3)
+    across = corners - ends.sum(2, keepdim=True)
+    marks = torch.zeros_like(banned, dtype=torch.float64)
+    hit = both[..., None].double().expand(-1, -1, 2).flatten(1)
+    released = marks.scatter_add(1, ends.flatten(1), hit) > 0
+    added = marks.scatter_add(1, across.flatten(1), hit) > 0
+    return (banned & ~released) | added | frame.fixed
 
 
 def _chosen(frame: Frame, cuts: _Cuts, banned: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,9 +144,11 @@ def _chosen(frame: Frame, cuts: _Cuts, banned: Tensor) -> tuple[Tensor, Tensor]:
     # Equal costs go by number.
     number = 1e-9 * torch.arange(banned.shape[1], device=cost.device) / banned.shape[1]
     for _ in range(_ROUNDS):
+        if cost.device.type == "cpu" and not bool(torch.isfinite(cost).any()):
+            break
         best = cost.new_full(moved.shape, torch.inf).scatter_reduce(1, ends, cost, "amin")
         rank = best + number
-        now = torch.isfinite(best) & (rank <= rank[:, frame.around].amin(2))
+        now = torch.isfinite(best) & (rank <= _least_around(frame, rank))
         hit = now.gather(1, ends) & (cost == best.gather(1, ends)) & torch.isfinite(cost)
         latest = torch.zeros_like(which).scatter_reduce(1, ends, torch.where(hit, slot, 0), "amax")
         which, moved = torch.where(now, latest, which), moved | now
@@ -142,36 +162,56 @@ def _relaxed(frame: Frame, vertices: Tensor, moved: Tensor) -> Tensor:
     own = torch.arange(len(frame.around), device=vertices.device)[:, None]
     degree = (frame.around != own).sum(1, keepdim=True)
     spare = frame.around.shape[1] - degree
-    free = (moved[:, frame.around].any(2) & ~moved & ~frame.fixed)[..., None]
+    near = _least_around(frame, (~moved).double()) == 0
+    free = near & ~moved & ~frame.fixed
     for _ in range(_RELAXATIONS):
-        mean = (vertices[:, frame.around].sum(2) - spare * vertices) / degree
-        vertices = torch.where(free, (vertices + mean) / 2, vertices)
+        total = sum((vertices[:, k] for k in frame.around.T), -spare * vertices)
+        vertices = torch.where(free[..., None], (vertices + total / degree) / 2, vertices)
     return vertices
 
 
-def _quality(corners: Float64[Tensor, "batch triangles 3 2"]) -> Float64[Tensor, "batch triangles"]:
-    u, v = corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]
-    area = u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
-    return 2 * 3**0.5 * area / (corners - corners.roll(1, 2)).square().sum((2, 3))
+def _least_around(
+    frame: Frame, values: Float64[Tensor, "batch vertices"]
+) -> Float64[Tensor, "batch vertices"]:
+    """The least value of each vertex and its neighbours."""
+    return reduce(torch.minimum, (values[:, k] for k in frame.around.T), values)
+
+
+def _quality(vertices: Tensor, triangles: Int64[Tensor, "triangles 6"]) -> Float64[Tensor, "batch triangles"]:
+    area, sides = _areas(vertices, triangles)
+    return 2 * 3**0.5 * area / sides
+
+
+def _areas(vertices: Tensor, triangles: Int64[Tensor, "triangles 6"]) -> tuple[Tensor, Tensor]:
+    """Twice the area of each triangle and the sum of its squared sides."""
+    x, y = (part[:, triangles[:, :3]].unbind(2) for part in vertices.unbind(2))
+    u, v, p, q = x[1] - x[0], y[1] - y[0], x[2] - x[0], y[2] - y[0]
+    return u * q - v * p, 2 * (u * u + v * v + p * p + q * q - u * p - v * q)
 
 
 def _bent(frame: Frame, batch: PhantomBatch, vertices: Tensor, moved: Tensor) -> Positions:
     """All nodes: the middles between their vertices as before, those on an interface moved to it."""
     middles = frame.positions(vertices)[:, len(frame.fixed) :]
     with torch.no_grad():
-        sigma = batch.conductivity(vertices[:, frame.triangles[:, :3]].mean(2))
+        sigma = batch.conductivity(_samples(frame, vertices, moved))
         on = moved[:, frame.edges].all(2) & (sigma[:, frame.beside[:, 0]] != sigma[:, frame.beside[:, 1]])
         number, used = _packed(on)
-        ends_of = vertices[:, frame.edges].flatten(2)
-        across, middle = _normals(_take(ends_of, number)), _take(middles, number)
-        low, high = middle - _REACH * across, middle + _REACH * across
+    across, middle = _normals(_take(vertices[:, frame.edges].flatten(2), number)), _take(middles, number)
+    low, high = middle - _REACH * across, middle + _REACH * across
+    with torch.no_grad():
         here = batch.conductivity(low)
         used &= here != batch.conductivity(high)
         share = _halve(batch, low, high, here)[..., None]
-        at = low + share * (high - low)
-    at = _on_interface(batch, at, across)
+    at = _on_interface(batch, low + share * (high - low), across)
     bent = middles.scatter(1, number[..., None].expand(-1, -1, 2), torch.where(used[..., None], at, middle))
     return _unfolded(frame, vertices, middles, bent)
+
+
+def _samples(frame: Frame, vertices: Tensor, moved: Tensor) -> Float64[Tensor, "batch triangles 2"]:
+    """A point that tells the side of each triangle: a vertex that is not on an interface, or its centre."""
+    corners, still = vertices[:, frame.triangles[:, :3]], ~moved[:, frame.triangles[:, :3]]
+    first = still.double().argmax(2)[..., None, None].expand(-1, -1, 1, 2)
+    return torch.where(still.any(2, keepdim=True), corners.gather(2, first).squeeze(2), corners.mean(2))
 
 
 def _normals(ends: Float64[Tensor, "batch slots 4"]) -> Float64[Tensor, "batch slots 2"]:
@@ -183,12 +223,9 @@ def _normals(ends: Float64[Tensor, "batch slots 4"]) -> Float64[Tensor, "batch s
 def _unfolded(frame: Frame, vertices: Tensor, straight: Tensor, bent: Tensor) -> Positions:
     """Bent middles, straight ones again in triangles that would fold."""
     with torch.no_grad():
-        xi, eta = tangents(torch.cat([vertices, bent], 1), frame.triangles)
-        determinant = xi[..., 0] * eta[..., 1] - xi[..., 1] * eta[..., 0]
-        corners = vertices[:, frame.triangles[:, :3]]
-        u, v = corners[:, :, 1] - corners[:, :, 0], corners[:, :, 2] - corners[:, :, 0]
-        area = u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
-        fold = determinant.amin(2) < _THINNEST * area.abs()
+        (a, b), (c, d) = tangents(torch.cat([vertices, bent], 1), frame.triangles)
+        area, _ = _areas(vertices, frame.triangles)
+        fold = (a * d - b * c).amin(2) < _THINNEST * area.abs()
         back = (fold[:, frame.beside[:, 0]] | fold[:, frame.beside[:, 1]])[..., None]
     return torch.cat([vertices, torch.where(back, straight, bent)], 1)
 

@@ -39,10 +39,10 @@ class Sensitivity:
         """All derivatives."""
         if self._constant:
             products = -(self.driven.permute(2, 0, 1)[:, :, None] @ self.read)[:, :, 0].mT
-            return products.unflatten(-1, self.shape)
+            return torch.unflatten(products, -1, self.shape)
         shared = self._at_points(self.driven)[..., :, None] * self._at_points(self.read)[..., None, :]
         products = -shared.sum(2).permute(2, 3, 0, 1)
-        return self.interpolation.transposed(products).unflatten(-1, self.shape)
+        return torch.unflatten(self.interpolation.transposed(products), -1, self.shape)
 
     def jvp(self, change: Float64[Tensor, "*shape"]) -> Float64[Tensor, "currents readings"]:
         """The change dV of the readings for a change dσ."""
@@ -55,7 +55,8 @@ class Sensitivity:
         """The derivative of Σ weights · V: the transposed map."""
         self._check(weights, (self.driven.shape[-1], self.read.shape[-1]), "weights")
         products = -((self.driven @ weights) * self.read).sum(-1)
-        return self.interpolation.transposed(products.unflatten(1, (-1, 2)).sum(2)).unflatten(-1, self.shape)
+        at_points = torch.unflatten(products, 1, (-1, 2)).sum(2)
+        return torch.unflatten(self.interpolation.transposed(at_points), -1, self.shape)
 
     @property
     def _constant(self) -> bool:
@@ -63,7 +64,7 @@ class Sensitivity:
         return self.shape == (len(self.driven),)
 
     def _at_points(self, field: Tensor) -> Float64[Tensor, "triangles points 2 rows"]:
-        return field.unflatten(1, (-1, 2))
+        return torch.unflatten(field, 1, (-1, 2))
 
     def _check(self, given: Tensor, shape: tuple[int, ...], name: str) -> None:
         if tuple(given.shape) != shape:

@@ -2,18 +2,16 @@
 
 Vertices lie along the boundary, the ends of electrodes and the corners among them. Inside the wanted length of an edge
 is s(x) = min(size, min_k (b_k + GROWTH |x - x_k|)) over the boundary vertices x_k with edges of length b_k. The
-centres of squares of about that size are the first guess; Delaunay triangulation and averaging take turns then. Everything is a function of the numbers given; coordinates are rounded before each triangulation, so that
-the last bit of a machine's arithmetic decides nothing.
+centres of squares of about that size are the first guess; Delaunay triangulation and averaging take turns then.
+Everything is a function of the numbers given; coordinates are rounded before each triangulation, so that the last bit
+of a machine's arithmetic decides nothing.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 from scipy.spatial import Delaunay, cKDTree
-from torch import Tensor
 
 from eitlens.errors import InputError
 
@@ -25,6 +23,7 @@ GROWTH = 0.4
 _ROUNDS = 12  # of averaging: the smallest angle grows no more after them
 _DIGITS = 9  # of a coordinate relative to `size`: what is rounded away is far below any error, far above the last bit
 _APART = 0.6  # of the wanted edge: no vertex begins closer to the boundary
+_QUARTERS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 _SPLIT = 1.3  # of the wanted edge: larger squares are split
 
 
@@ -82,15 +81,15 @@ def _scattered(boundary: Array, wanted: _Wanted) -> Array:
     """Centres of squares, split in four until they are as small as wanted, not too near to the boundary."""
     low, side = boundary.min(0), float(np.ptp(boundary, axis=0).max())
     count = int(np.ceil(side / wanted.size))
-    step, cells = side / count, np.stack(np.meshgrid(np.arange(count), np.arange(count)), -1).reshape(-1, 2)
-    found = []
+    cells: Index = np.stack(np.meshgrid(np.arange(count), np.arange(count)), -1).reshape(-1, 2)
+    step, found = side / count, []
     while len(cells):
         centre = low + (cells + 0.5) * step
         wish = wanted(centre)
         large = step > _SPLIT * wish
         far = wanted.near.query(centre)[0] > _APART * wish
         found.append(centre[~large & far])
-        cells = (2 * cells[large][:, None] + [[0, 0], [0, 1], [1, 0], [1, 1]]).reshape(-1, 2)
+        cells = (2 * cells[large][:, None] + _QUARTERS).reshape(-1, 2)
         step /= 2
     points = np.concatenate(found)
     return points[_inside(points, boundary)]
@@ -131,7 +130,7 @@ def _doubled_areas(corners: Array) -> Array:
 
 
 def _averaged(boundary: Array, inner: Array, wanted: _Wanted) -> Array:
-    """Each inner vertex moves to the mean of the centres of its triangles, a small one counting as much as it should."""
+    """Each inner vertex moves to the mean of the centres of its triangles, weighted by area over wanted area."""
     points = np.concatenate([boundary, inner])
     triangles = _triangulate(points, len(boundary), wanted.size)
     centre = points[triangles].mean(1)

@@ -18,9 +18,9 @@ from eitlens.errors import InputError
 
 Array = NDArray[np.float64]
 
-END, GRADE = 0.067, 0.5
+END, GRADE = 0.06, 0.5
 """Edge at an end relative to the shorter piece beside it, and how much edges grow for each unit of distance."""
-DEFAULT = 90
+DEFAULT = 100
 """Edges of the default size around a body."""
 _COARSEST_END, _SAMPLES, _SAME = 0.25, 2000, 1e-9
 _QUARTER = 0.25
@@ -71,9 +71,9 @@ def space(breaks: Array, sharp: int, size: float, longest: float, perimeter: flo
         ends = (np.arange(len(middle)) == 0) & (start < sharp)
         rows.append([(start, stop, turn, a, b, e) for a, b, e in zip(share[:-1], middle, ends, strict=True)])
     left, right, turn, vertex, middle, ends = np.array([row for piece in rows for row in piece]).T
-    numbers = [torch.from_numpy(np.tile(x, 2)).long() for x in (left, right)]
-    share = np.concatenate([vertex, middle])
-    return Spacing(*numbers, *map(torch.from_numpy, (np.tile(turn, 2), share)), torch.from_numpy(ends).long())
+    before, after, turns = (torch.from_numpy(np.tile(x, 2)) for x in (left, right, turn))
+    shares = torch.from_numpy(np.concatenate([vertex, middle]))
+    return Spacing(before.long(), after.long(), turns, shares, torch.from_numpy(ends).long())
 
 
 def _graded(length: float, first: float, last: float, longest: float) -> Array:
@@ -90,7 +90,7 @@ def _graded(length: float, first: float, last: float, longest: float) -> Array:
 def at_arclength(
     points: Float64[Tensor, "boundary 2"], s: Float64[Tensor, "nodes"], domain: Domain
 ) -> Float64[Tensor, "nodes 2"]:
-    """Points of the boundary at arclengths, by cubic interpolation between `points`, its nodes; differentiable in both."""
+    """Points of the boundary at arclengths, by cubic interpolation between its nodes `points`."""
     count, place = len(points), (s % domain.perimeter) / domain.boundary_weight
     first = place.detach().floor().long() - 1
     if domain.corners:  # the four nodes next to a point are of its own side

@@ -18,6 +18,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 Positions = Float64[Tensor, "batch nodes 2"]
+Pair = tuple[Float64[Tensor, "batch triangles points"], Float64[Tensor, "batch triangles points"]]
 
 # Strang, Fix (1973), exact to degree 4: two orbits of three points each.
 _NEAR, _FAR = (0.445948490915965, 0.223381589678011), (0.091576213509771, 0.109951743655322)
@@ -55,22 +56,24 @@ def metric(
     positions: Positions, triangles: Int64[Tensor, "triangles 6"]
 ) -> Float64[Tensor, "batch triangles points 3"]:
     """The metric C at the points of the rule."""
-    xi, eta = tangents(positions, triangles)
-    area = xi[..., 0] * eta[..., 1] - xi[..., 1] * eta[..., 0]
-    parts = [(eta * eta).sum(-1), -(xi * eta).sum(-1), (xi * xi).sum(-1)]
-    return torch.stack(parts, -1) / area[..., None]
+    (a, b), (c, d) = tangents(positions, triangles)
+    parts = torch.stack([c * c + d * d, -(a * c + b * d), a * a + b * b], -1)
+    return parts / (a * d - b * c)[..., None]
 
 
-def tangents(positions: Positions, triangles: Int64[Tensor, "triangles 6"]) -> tuple[Tensor, Tensor]:
-    """The derivatives x_ξ and x_η at the points of the rule."""
-    table, corners = _table(positions.device), positions[:, triangles]
-    xi, eta = (slope @ corners for slope in table.slopes)
-    return xi, eta
+def tangents(positions: Positions, triangles: Int64[Tensor, "triangles 6"]) -> tuple[Pair, Pair]:
+    """The derivatives x_ξ and x_η at the points of the rule, by components."""
+    found = positions.mT[:, :, triangles] @ _table(positions.device).slopes.flatten(0, 1).mT
+    (a, c), (b, d) = (part.chunk(2, -1) for part in found.unbind(1))
+    return (a, b), (c, d)
 
 
-def at_points(values: Tensor, triangles: Int64[Tensor, "triangles 6"]) -> Tensor:
-    """Nodal values (B, nodes, k) at the points of the rule, (B, triangles, points, k)."""
-    return _table(values.device).shapes @ values[:, triangles]
+def at_points(
+    values: Positions, triangles: Int64[Tensor, "triangles 6"]
+) -> Float64[Tensor, "batch triangles points 2"]:
+    """Positions of the points of the rule."""
+    found = values.mT[:, :, triangles] @ _table(values.device).shapes.mT
+    return torch.stack(found.unbind(1), -1)
 
 
 def stiffness(metrics: Float64[Tensor, "batch triangles points 3"]) -> Float64[Tensor, "batch entries"]:
@@ -92,7 +95,7 @@ def contact(
 
 
 def line(t: Float64[Tensor, "points"]) -> Float64[Tensor, "points 3"]:
-    """The three quadratic functions of an edge, first, last and middle, t from -1 at its first node to 1 at its last."""
+    """The quadratic functions of first, last and middle node of an edge, t from -1 at the first to 1 at the last."""
     return torch.stack([t * (t - 1) / 2, t * (t + 1) / 2, 1 - t * t], -1)
 
 
@@ -106,7 +109,8 @@ class _Table:
     def __init__(self, device: torch.device) -> None:
         places, weights = points()
         self.shapes = shapes(places).to(device)
-        xi, eta = self.slopes = slopes(places).to(device)
+        self.slopes = slopes(places).to(device)
+        xi, eta = self.slopes
         self.weights = weights.to(device)
         w = self.weights[:, None, None]
         both = xi[:, :, None] * eta[:, None, :]
@@ -132,10 +136,11 @@ def gradients(
     fields: Float64[Tensor, "unknowns fields"],
 ) -> Float64[Tensor, "triangles points 2 fields"]:
     """∇u at the points of the rule times the roots of their weights: products of two are integrals."""
-    xi, eta = (part[0] for part in tangents(positions, triangles))
-    area = xi[..., 0] * eta[..., 1] - xi[..., 1] * eta[..., 0]
-    table = _table(positions.device)
-    down, up = (slope @ fields[triangles] for slope in table.slopes)
-    across = eta[..., 1, None] * down - xi[..., 1, None] * up
-    along = xi[..., 0, None] * up - eta[..., 0, None] * down
-    return torch.stack([across, along], 2) * (table.weights / area).sqrt()[..., None, None]
+    ((a, b), (c, d)), table = tangents(positions, triangles), _table(positions.device)
+    xi, eta = (slope @ fields[triangles] for slope in table.slopes)
+    a, b, c, d = (part[0, ..., None] for part in (a, b, c, d))
+    area = a * d - b * c
+    return (
+        torch.stack([d * xi - b * eta, a * eta - c * xi], 2)
+        * (table.weights[:, None] / area).sqrt()[:, :, None]
+    )

@@ -65,7 +65,8 @@ class ElementSolver(Solver):
         apart = _NODES_AN_EDGE * self.domain.boundary_weight
         size = self.size or max(apart, self.domain.perimeter / DEFAULT)
         corners = self.domain.corners or (0.0,)
-        return build(self.domain, torch.tensor(corners, dtype=torch.float64), 0, size, min(size, apart))
+        breaks = torch.tensor(corners, dtype=torch.float64)
+        return build(self.domain, self.domain.boundary(), breaks, 0, size, min(size, apart))
 
     def difference(self, conductivity: ElementConductivity, currents: Currents) -> Data:
         """The data f - f0; see `Solver.difference`."""

@@ -50,7 +50,8 @@ def substitute(tree: Tree, pivots: list[Pivot], load: Potentials) -> Potentials:
     leaf = tree.levels[-1]
     parts, size = len(leaf.inner), leaf.inner.shape[1] + leaf.outer.shape[1]
     shape = (len(load), parts * size, load.shape[-1])
-    rest = load.new_zeros(shape).index_copy(1, tree.load, load).unflatten(1, (parts, size))
+    rest = load.new_zeros(shape).index_copy(1, tree.load, load)
+    rest = torch.unflatten(rest, 1, (parts, size))
     halfway = []
     for level, pivot in zip(reversed(tree.levels), pivots, strict=True):
         if level is not leaf:
@@ -64,7 +65,7 @@ def substitute(tree: Tree, pivots: list[Pivot], load: Potentials) -> Potentials:
 def _downwards(tree: Tree, pivots: list[Pivot], halfway: list[Tensor]) -> Potentials:
     found = halfway[0].new_zeros(len(halfway[0]), tree.unknowns + 1, halfway[0].shape[-1])
     for level, pivot, half in zip(tree.levels, reversed(pivots), reversed(halfway), strict=True):
-        outer = found[:, level.outer.flatten()].unflatten(1, level.outer.shape)
+        outer = torch.unflatten(found[:, level.outer.flatten()], 1, tuple(level.outer.shape))
         inner = torch.linalg.solve_triangular(pivot.factor.mT, half - pivot.coupling @ outer, upper=True)
         # Empty slots come out as zero, and go to the one row more.
         found = found.index_copy(1, level.inner.flatten(), inner.flatten(1, 2))
@@ -73,20 +74,19 @@ def _downwards(tree: Tree, pivots: list[Pivot], halfway: list[Tensor]) -> Potent
 
 def _merged(level: Level, rest: Float64[Tensor, "batch children outer outer"]) -> Tensor:
     """The matrices of parts from what is left of their halves."""
-    padded = torch.nn.functional.pad(rest, (0, 1, 0, 1))
-    size = padded.shape[-1]
+    size, slots = rest.shape[-1], level.merge.shape[-1]
     index = (level.merge[..., :, None] * size + level.merge[..., None, :]).flatten(2)
-    flat = padded.reshape(len(rest), len(index), 2, size**2)
-    both = flat.gather(3, index.expand(len(rest), -1, -1, -1)).sum(2)
-    return both.unflatten(2, (level.merge.shape[-1], -1))
+    one, other = torch.unflatten(rest.flatten(2), 1, (-1, 2)).unbind(2)
+    shape = (len(rest), -1, -1)
+    both = one.gather(2, index[:, 0].expand(shape)) + other.gather(2, index[:, 1].expand(shape))
+    return torch.unflatten(both, 2, (slots, slots))
 
 
 def _gathered(level: Level, rest: Float64[Tensor, "batch children outer currents"]) -> Tensor:
     """The loads of parts from what is left of their halves."""
-    padded = torch.nn.functional.pad(rest, (0, 0, 0, 1))
-    halves = padded.unflatten(1, (-1, 2))
+    one, other = torch.unflatten(rest, 1, (-1, 2)).unbind(2)
     index = level.merge[..., None].expand(len(rest), -1, -1, -1, rest.shape[-1])
-    return halves.gather(3, index).sum(2)
+    return one.gather(2, index[:, :, 0]) + other.gather(2, index[:, :, 1])
 
 
 def solve(tree: Tree, entries: Entries, load: Potentials) -> Potentials:
@@ -113,7 +113,11 @@ class _Solve(torch.autograd.Function):
     def backward(ctx, slope: Potentials):  # type: ignore[no-untyped-def]
         entries, u = ctx.saved_tensors
         adjoint = substitute(ctx.tree, factorise(ctx.tree, entries), slope)
-        return None, -_products(ctx.tree, adjoint, u).sum_to_size(entries.shape), adjoint.sum_to_size(ctx.shape)
+        return (
+            None,
+            -_products(ctx.tree, adjoint, u).sum_to_size(entries.shape),
+            adjoint.sum_to_size(ctx.shape),
+        )
 
 
 def _products(tree: Tree, left: Potentials, right: Potentials) -> Entries:
@@ -126,7 +130,7 @@ def _products(tree: Tree, left: Potentials, right: Potentials) -> Entries:
 def change_of_load(
     tree: Tree, change: Float64[Tensor, "batch entries_of_elements"], u: Potentials
 ) -> Potentials:
-    """-Δ u for a change Δ of the elements' matrices: the load of the difference of two solutions."""
+    """The load -Δ u of the difference of two solutions, Δ a change of the elements' matrices."""
     matrices = change.view(len(change), -1, 6, 6)
     charges = -(matrices @ u[:, tree.members]).flatten(1, 2)
     empty = charges.new_zeros(len(charges), tree.unknowns, u.shape[-1])

@@ -35,15 +35,15 @@ class System(NamedTuple):
         return self.uniform + torch.nn.functional.pad(self.change, (0, rest))
 
     def uniform_potentials(self, load: Loads) -> Loads:
-        """u0: A0 u0 = load."""
+        """The potentials u0 of the uniform bodies: A0 u0 = load."""
         return solve(self.tree, self.uniform, load)
 
     def potentials(self, load: Loads) -> Loads:
-        """u: A u = load."""
+        """The potentials u: A u = load."""
         return solve(self.tree, self.whole, load)
 
     def difference(self, load: Loads) -> Loads:
-        """u - u0 by A (u - u0) = -Δ u0, which keeps its digits however small it is."""
+        """U - u0 by A (u - u0) = -Δ u0, which keeps its digits however small it is."""
         u0 = self.uniform_potentials(load)
         return solve(self.tree, self.whole, change_of_load(self.tree, self.change, u0))
 
@@ -70,7 +70,8 @@ def assemble(
 def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
     """Slices of the batch that fit the memory."""
     matrices = sum(
-        level.merge.shape[0] * (level.inner.shape[1] + level.outer.shape[1]) ** 2 for level in body.tree.levels
+        level.merge.shape[0] * (level.inner.shape[1] + level.outer.shape[1]) ** 2
+        for level in body.tree.levels
     )
     fields = body.tree.unknowns * currents
     size = chunk_size(8 * _COPIES * (matrices + fields + len(body.tree.place)), bodies.outside.device)

@@ -9,6 +9,7 @@ bodies.
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -32,7 +33,7 @@ class Level:
     inner: Int64[Tensor, "parts inner"]
     outer: Int64[Tensor, "parts outer"]
     merge: Int64[Tensor, "parts two slots"]
-    """Slot among the outer ones of each child for each slot of the part; one past the last if it has none."""
+    """Slot among the outer ones of each child for each slot of the part; the last, always empty, if it has none."""
     spare: Float64[Tensor, "parts inner"]
     """1 at the inner slots that are empty."""
 
@@ -120,23 +121,23 @@ def _slots(level: int, part: Index, home: Index, pairs: tuple[Index, Index]) -> 
     both = np.unique(np.stack([part[element], unknown], 1), axis=0)
     both = both[home[both[:, 1]] <= level]
     split = np.searchsorted(both[:, 0], np.arange(part.max() + 2))
-    rows = [both[a:b, 1] for a, b in zip(split[:-1], split[1:], strict=True)]
+    rows = [both[a:b, 1] for a, b in pairwise(split)]
     return [(row[home[row] == level], row[home[row] < level]) for row in rows]
 
 
 def _level(slots: list[Slots], k: int, unknowns: int) -> Level:
-    inner, outer = (_padded([part[side] for part in slots[k]], unknowns) for side in (0, 1))
+    inner = _padded([part[0] for part in slots[k]], unknowns)
+    outer = _padded([np.append(part[1], unknowns) for part in slots[k]], unknowns)
     own = np.concatenate([inner, outer], 1)
     merge = np.zeros((len(own), 2, 0), np.int64)
     if k + 1 < len(slots):
         children = [part[1] for part in slots[k + 1]]
-        width = max(map(len, children))
-        where = np.full((len(children), unknowns + 1), width)
+        where = np.full((len(children), unknowns + 1), max(map(len, children)))
         for child, at in zip(children, where, strict=True):
             at[child] = np.arange(len(child))
         merge = np.take_along_axis(where.reshape(len(own), 2, -1), np.repeat(own[:, None], 2, 1), 2)
-    tensors = [torch.from_numpy(x) for x in (inner, outer, merge)]
-    return Level(*tensors, (tensors[0] == unknowns).double())
+    slot, beyond, halves = (torch.from_numpy(x) for x in (inner, outer, merge))
+    return Level(slot, beyond, halves, (slot == unknowns).double())
 
 
 def _padded(rows: list[Index], fill: int) -> Index:
@@ -151,7 +152,7 @@ def _places(
 ) -> tuple[Index, Index]:
     """The flat place of every entry and of every load."""
     inner, outer = (max(len(part[side]) for part in slots) for side in (0, 1))
-    size, where = inner + outer, np.full((len(slots), unknowns), -1)
+    size, where = inner + outer + 1, np.full((len(slots), unknowns), -1)
     for at, part in zip(where, slots, strict=True):
         at[part[0]], at[part[1]] = np.arange(len(part[0])), inner + np.arange(len(part[1]))
     entries = []
