@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
         BoundaryIntegralSolver,
+        ElementElectrodeSolver,
+        ElementSolver,
         Field,
         GridSolver,
         LevelSet,
         NeumannToDirichlet,
+        Sensitivity,
         Solver,
         add_noise,
         add_white_noise,
@@ -60,10 +63,13 @@ _HOME = {
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
         "BoundaryIntegralSolver",
+        "ElementElectrodeSolver",
+        "ElementSolver",
         "Field",
         "GridSolver",
         "LevelSet",
         "NeumannToDirichlet",
+        "Sensitivity",
         "Solver",
         "add_noise",
         "add_white_noise",

@@ -17,6 +17,7 @@ from eitlens.domain import Domain, boundary
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Solver, check_currents
 from eitlens.forward.currents import project
+from eitlens.forward.elements import ElementSolver
 from eitlens.forward.grid import GridSolver
 from eitlens.forward.integral.outlines import needed_nodes
 from eitlens.forward.integral.solver import BoundaryIntegralSolver
@@ -41,7 +42,9 @@ def _accepted(name: str, thing: object) -> Callable[..., Solver]:
 
 
 SOLVERS: Registry[Callable[..., Solver]] = Registry(
-    "solver", {"boundary-integral": BoundaryIntegralSolver, "grid": GridSolver}, _accepted
+    "solver",
+    {"boundary-integral": BoundaryIntegralSolver, "elements": ElementSolver, "grid": GridSolver},
+    _accepted,
 )
 """The solvers by name: those of the package, and those that a user registers."""
 

@@ -1,0 +1,7 @@
+"""Finite elements on triangles, for any body and any conductivity."""
+
+from eitlens.forward.elements.electrodes import ElementElectrodeSolver
+from eitlens.forward.elements.jacobian import Sensitivity
+from eitlens.forward.elements.solver import ElementSolver
+
+__all__ = ["ElementElectrodeSolver", "ElementSolver", "Sensitivity"]
