@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
-from eitlens.errors import InputError
+from eitlens.errors import InputError, naming
 
 _PREFIX = ".tmp"
 T = TypeVar("T")
@@ -33,9 +34,21 @@ def write_atomically(path: Path, content: bytes) -> None:
         _flush_folder(path.parent)
 
 
-def write_json(path: Path, values: object) -> None:
+def write_json(path: Path, values: object, indent: int = 2) -> None:
     """Write a JSON file, whole or not at all."""
-    write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomically(path, (json.dumps(values, indent=indent, ensure_ascii=False) + "\n").encode())
+
+
+def read_bytes(path: Path | str, most: int, remedy: str) -> tuple[bytes, str]:
+    """The first bytes of a file, or of what comes through the pipe for `-`, and its name for errors."""
+    where = "standard input" if str(path) == "-" else str(path)
+    try:
+        with (
+            contextlib.nullcontext(sys.stdin.buffer) if str(path) == "-" else Path(path).open("rb") as stream
+        ):
+            return stream.read(most), where
+    except (OSError, ValueError) as error:  # a ValueError for a name with a zero byte
+        raise InputError(f"{where}: {getattr(error, 'strerror', None) or error}: {remedy}") from None
 
 
 def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
@@ -47,9 +60,10 @@ def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
     except ValueError as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
     try:
-        return build(values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        with naming(str(path)):
+            return build(values)
+    except InputError:
+        raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not as eitlens writes it ({error!r}): {remedy}") from None
 

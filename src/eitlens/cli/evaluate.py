@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
+from eitlens.cli.show import progress_bar, say
 from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+from eitlens.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress, TaskID
 
     from eitlens.evaluate.score import Score
@@ -35,11 +37,7 @@ def evaluate(
     """
     from functools import partial
 
-    from rich.console import Console
-
-    from eitlens.cli.show import progress_bar, say
     from eitlens.device import pick_device
-    from eitlens.errors import InputError
     from eitlens.evaluate import evaluation
     from eitlens.evaluate.score import Score, score
     from eitlens.figures.evaluation import reliability_curve
@@ -76,8 +74,6 @@ def evaluate(
 
 def _check_new(target: Path) -> None:
     """Refuse to replace the scores of the run by those of a part of the test split, or of something else."""
-    from eitlens.errors import InputError
-
     if target.exists():
         raise InputError(
             f"{target}: holds the scores of the run, which --limit, --data, --currents or --weights would replace "
@@ -90,14 +86,12 @@ def _advance(bar: "Progress", task: "TaskID", done: int) -> None:
 
 
 def _check_family(supply: "Supply", trained: "Trained") -> None:
-    from eitlens.errors import InputError
-
     given, known = supply.currents.family, trained.features.currents.family
     if given != known:
         raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
 
 
-def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
+def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
     from eitlens.paper.markdown import HEADS

@@ -1,11 +1,15 @@
 """`eitlens simulate`: from a phantom in a JSON file to a measurement file."""
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import say
+from eitlens.errors import InputError, naming
+from eitlens.files import check_writable, read_bytes
 
 if TYPE_CHECKING:
     from eitlens.measure import Measurement
@@ -39,17 +43,12 @@ def simulate(
 
     Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.files import check_writable
     from eitlens.measure import files
     from eitlens.measure.formats import text
 
-    inclusions = _chosen(phantom, random)
+    inclusions, where = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
-    where = "" if phantom is None else _name(phantom)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
         measurement, solver = _measured(inclusions, where, currents, tau, seed, points, n, body)
     if str(out) == "-":
@@ -61,38 +60,24 @@ def simulate(
     say(Console(), f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: ", out)
 
 
-def _chosen(path: Path | None, seed: int | None) -> "Phantom":
-    """Take the phantom from a file, or draw a random one."""
-    from eitlens.errors import InputError
+def _chosen(path: Path | None, seed: int | None) -> "tuple[Phantom, str]":
+    """Take the phantom from a file, or draw a random one; and the name of the file."""
     from eitlens.phantom import EllipseSampler
-
-    if path is not None and seed is None:
-        return _phantom(path)
-    if path is None and seed is not None:
-        return EllipseSampler(seed=seed, disjoint=True).phantom(0)
-    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
-
-
-def _phantom(path: Path) -> "Phantom":
-    from eitlens.errors import InputError
     from eitlens.phantom import files as phantoms
 
-    try:
-        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
-            return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), _name(path))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}: give a phantom as JSON (docs/measurements.md)") from None
-
-
-def _name(path: Path) -> str:
-    return "standard input" if str(path) == "-" else str(path)
+    if path is not None and seed is None:
+        remedy = "give a phantom as JSON (docs/measurements.md)"
+        content, where = read_bytes(path, phantoms.LARGEST_FILE + 1, remedy)
+        return phantoms.parse(content, where), where
+    if path is None and seed is not None:
+        return EllipseSampler(seed=seed, disjoint=True).phantom(0), ""
+    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
 
 
 def _measured(
     phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
 ) -> "tuple[Measurement, str]":
     from eitlens.domain.bodies import BODIES
-    from eitlens.errors import naming
     from eitlens.forward import currents
     from eitlens.forward.automatic import simulate as solve
     from eitlens.measure.measurement import measured

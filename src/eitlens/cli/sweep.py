@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
+from eitlens.cli.show import progress_bar, say
 from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+from eitlens.errors import InputError
+from eitlens.files import write_json
 
 if TYPE_CHECKING:
     from eitlens.dataset import DataConfig
@@ -28,15 +32,11 @@ def sweep(
     """
     from itertools import count
 
-    from rich.console import Console
-
     from eitlens.checks import choose
-    from eitlens.cli.show import progress_bar, say
     from eitlens.device import pick_device
     from eitlens.evaluate.sweep import SWEEPS, earlier, joined
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.figures.evaluation import sweep_figure
-    from eitlens.files import write_json
     from eitlens.models.trained import Trained
 
     console, kinds = Console(), kind or list(SWEEPS)
@@ -70,8 +70,6 @@ def sweep(
 
 def _recipe(run: Path) -> "DataConfig":
     """The recipe of the data that the network was trained on."""
-    from eitlens.errors import InputError
-
     recipe = open_supply(run, None).recipe
     if recipe is None:
         raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")

@@ -16,8 +16,8 @@ from eitlens.files import sha256
 from eitlens.phantom import indicator
 from eitlens.phantom.tensors import to_tensors
 
-_SPOT = 4
-_MEAN = 1e-9
+_SPOT = 4  # samples a file whose phantoms are drawn again: enough to find another seed or sampler
+_MEAN = 1e-9  # of the largest value: what rounding leaves, with three digits to spare
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ Why float64: the solvers are good to 1e-9 and two machines agree to that, while 
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +31,7 @@ from eitlens.files import disk_errors, write_atomically
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.phantom import tensors as phantoms
 
-VERSION = 1
+VERSION = 1  # raised when an older eitlens could not read the file
 _KEY = "eitlens"
 _AGAIN = "delete it and run the command that made it again"
 
@@ -139,24 +141,19 @@ def _header(path: Path, metadata: dict[str, str] | None) -> Header:
     return header
 
 
-class _reading:  # noqa: N801  (reads as a statement)
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     """Everything that can be wrong with a shard, as one line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        if not self.path.is_file():
-            raise InputError(f"{self.path}: no such file: run the command that made the data set again")
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, InputError):
-            return
-        if isinstance(error, OSError):
-            raise InputError(f"{self.path}: {error.strerror or error}: check its permissions") from error
-        if isinstance(error, SafetensorError | KeyError | TypeError | ValueError):
-            reason = str(error).replace("\n", " ")
-            raise DamagedError(f"{self.path}: not a whole shard ({reason}): {_AGAIN}") from error
+    if not path.is_file():
+        raise InputError(f"{path}: no such file: run the command that made the data set again")
+    try:
+        with disk_errors(path):
+            yield
+    except InputError:
+        raise
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        reason = str(error).replace("\n", " ")
+        raise DamagedError(f"{path}: not a whole shard ({reason}): {_AGAIN}") from error
 
 
 def _data(content: bytes) -> memoryview:

@@ -119,19 +119,8 @@ class Measurement:
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "Measurement":
         """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
-        if not isinstance(values, dict):
-            raise InputError(
-                f"{where}: expected an object with the keys {', '.join(NAMES)}, got a {type(values).__name__}"
-            )
-        for key in values:
-            if key not in NAMES:
-                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(NAMES)}")
-        for key in NAMES[:3]:
-            if values.get(key) is None:
-                raise InputError(
-                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(NAMES[:3])}"
-                )
-        given = {key: value for key, value in values.items() if value is not None}
+        known = checks.with_keys(values, where, NAMES, NAMES[:3])
+        given = {key: value for key, value in known.items() if value is not None}
         body = _body(where, given.pop("domain", SQUARE.name))
         arrays = {key: checks.physics(value, f"{where}: {key}") for key, value in given.items()}
         return _at(where, arrays, body)

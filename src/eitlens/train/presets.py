@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from eitlens.checks import choose
 from eitlens.dataset import preset as data_preset
-from eitlens.errors import InputError
 from eitlens.feed import Noise
 from eitlens.train.config import NetworkConfig, SourceConfig, TrainConfig
 from eitlens.train.schedule import Schedule
@@ -76,6 +76,5 @@ PRESETS: dict[str, TrainConfig] = {
 
 def preset(name: str) -> TrainConfig:
     """The named recipe, or an error that lists the names there are."""
-    if name not in PRESETS:
-        raise InputError(f"no recipe is called {name!r}: choose one of {', '.join(PRESETS)}")
+    choose("preset", name, tuple(PRESETS))
     return PRESETS[name]
