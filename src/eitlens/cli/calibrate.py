@@ -44,7 +44,7 @@ def calibrate(
     for file in (target, target.with_suffix(".png")):
         check_writable(file)
     with console.status("simulating …") as status:
-        unseen = fitting.test(reader, data, samples)
+        unseen = fitting.first_samples(reader, data, "test", samples)
         found = fitting.fit(reader, data, samples, misfits, status.update)
         status.update("measuring on test samples …")
         effects = fitting.measure(reader, found, unseen, fitting.LEVELS)

@@ -1,5 +1,7 @@
 """`eitlens sweep`: how good a trained network is on data it was not trained for."""
 
+from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,8 +32,6 @@ def sweep(
 
     Example: eitlens sweep runs/smoke --kind noise --kind contrast --samples 16
     """
-    from itertools import count
-
     from eitlens.checks import choose
     from eitlens.device import pick_device
     from eitlens.evaluate.sweep import SWEEPS, earlier, joined
@@ -63,7 +63,7 @@ def sweep(
             f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
         )
     picture, points = target.with_suffix(".png"), joined(before, points)
-    write_json(target, [point.to_dict() for point in points])
+    write_json(target, [asdict(point) for point in points])
     sweep_figure(points, picture, f"{folder.resolve().name}, L = {trained.currents.count}")
     say(console, "picture: ", picture)
 

@@ -1,7 +1,7 @@
 """The score of a network over a test set: mean, median and interval of every metric, and the calibration."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,10 +31,6 @@ class Score:
     metrics: dict[str, MetricSummary]
     calibration: MetricSummary
     reliability: dict[str, list[float]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score as plain JSON values."""
-        return asdict(self)
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Score":

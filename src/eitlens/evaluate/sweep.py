@@ -5,7 +5,7 @@ numbers included, stays. Samples are simulated on the fly, from the recipe's tes
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,6 @@ class Point:
     score: Score
     tau: float | None = None
     digest: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The point as plain JSON values."""
-        return asdict(self)
 
     @staticmethod
     def from_dict(row: dict[str, Any]) -> "Point":

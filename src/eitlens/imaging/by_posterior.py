@@ -57,8 +57,14 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     prepared = prepare(measurement, currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
     with naming(measurement.source):
-        noise = _known(noise)
-        _check_whole(prepared)
+        if noise is None:
+            raise InputError(
+                "posterior: the points are too far apart to see the noise level: give it with --tau"
+            )
+        if not bool(prepared.seen.all()):
+            raise InputError(
+                "posterior: needs a voltage at every node: measure at more points, or use --method network"
+            )
     found = _sampled(prepared, max(noise, _QUIETEST), options)
     domain = SQUARE if options.n is None else SQUARE.at(options.n)
     image = on_grid(found.mean(), domain.n)
@@ -68,19 +74,6 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)
-
-
-def _known(noise: float | None) -> float:
-    if noise is None:
-        raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
-    return noise
-
-
-def _check_whole(prepared: Prepared) -> None:
-    if not bool(prepared.seen.all()):
-        raise InputError(
-            "posterior: needs a voltage at every node: measure at more points, or use --method network"
-        )
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:

@@ -17,7 +17,6 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,31 +32,13 @@ from eitlens.train.config import TrainConfig, difference
 from eitlens.train.lock import lock_file
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The files of a run."""
 
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        """The configuration."""
-        return self.path / "config.json"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The whole state."""
-        return self.path / "checkpoint.safetensors"
-
-    @property
-    def log(self) -> Path:
-        """The log."""
-        return self.path / "log.csv"
-
-    @property
-    def result(self) -> Path:
-        """The result."""
-        return self.path / "result.json"
+    def __init__(self, path: Path) -> None:
+        self.path, self.config, self.data = path, path / "config.json", path / "data.json"
+        self.checkpoint, self.log = path / "checkpoint.safetensors", path / "log.csv"
+        self.result = path / "result.json"
 
     def begin(self, config: TrainConfig) -> None:
         """Make the folder, or find in it the same run, not finished."""
@@ -95,19 +76,9 @@ class RunFolder:
                 )
             yield
 
-    def keep_recipe(self, recipe: DataConfig | None) -> None:
-        """Write the recipe of the data; an imported data set has no recipe."""
-        if recipe is not None:
-            write_json(self.path / "data.json", recipe.to_dict())
-
     def recipe(self) -> DataConfig | None:
         """Read the recipe of the data, if there is one."""
-        file = self.path / "data.json"
-        return DataConfig.read(file) if file.exists() else None
-
-    def keep_features(self, features: Input) -> None:
-        """Write the input of the network."""
-        features.save(self.path)
+        return DataConfig.read(self.data) if self.data.exists() else None
 
     def features(self) -> Input | None:
         """Read the input of the network, if it is known yet."""

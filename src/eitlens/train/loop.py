@@ -59,7 +59,8 @@ def train(
         if processes.first:
             stack.enter_context(run.locked())
             run.begin(config)
-            run.keep_recipe(supply.recipe)
+            if supply.recipe is not None:
+                write_json(run.data, supply.recipe.to_dict())
         processes.barrier()
         stack.enter_context(float32_products(config.precision))
         setup = prepare(config, processes, supply, network, run.features())
@@ -83,7 +84,7 @@ class Loop:
         self.loss_sum = torch.zeros((), device=setup.device)
         self.parameters = list(setup.network.parameters())
         if self.processes.first:
-            run.keep_features(setup.features)
+            setup.features.save(run.path)
             self.log = Log(run.log, COLUMNS, self.tracker.step)
         self.reported = self.saved = time.monotonic()
         self.reported_step = self.tracker.step
