@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterable
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, SupportsIndex, cast
 
 import torch
@@ -64,6 +65,14 @@ def real(values: object, name: str) -> Tensor:
     if tensor.is_complex():
         raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
     return tensor
+
+
+def installed(module: str, remedy: str) -> Any:
+    """A package that not every installation has, imported; where it is missing an error with the remedy."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(remedy) from None
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 
 _PREFIX = ".tmp"
 T = TypeVar("T")
@@ -52,7 +52,7 @@ def read_bytes(path: Path | str, most: int, remedy: str) -> tuple[bytes, str]:
 
 
 def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
-    """What `build` makes of the values of a JSON file; every error names the file."""
+    """Build a thing from the values of a JSON file by `build`; every error names the file."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -60,7 +60,7 @@ def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
     except ValueError as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
     try:
-        with naming(str(path)):
+        with prefix_errors(str(path)):
             return build(values)
     except InputError:
         raise
@@ -88,7 +88,7 @@ def check_writable(path: Path, source: Path | None = None) -> None:
             pass
 
 
-def sweep(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove what processes killed on this machine left half-written; those still alive keep theirs."""
     for file in folder.glob(f"{_PREFIX}.{_host()}.*"):
         pid = file.name.removeprefix(f"{_PREFIX}.{_host()}.").split(".")[0]
@@ -104,7 +104,7 @@ def sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """What the disk refuses, as one line that names the file and the remedy."""
+    """Turn errors of the disk into one line that names the file and the remedy."""
     try:
         yield
     except OSError as error:

@@ -11,7 +11,7 @@ from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_fil
 from eitlens.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
     from eitlens.evaluate.score import Score
     from eitlens.models.trained import Trained
@@ -35,8 +35,6 @@ def evaluate(
 
     Example: eitlens evaluate runs/smoke --tau 0 0.05 0.2
     """
-    from functools import partial
-
     from eitlens.device import pick_device
     from eitlens.evaluate import evaluation
     from eitlens.evaluate.score import Score, score
@@ -61,7 +59,11 @@ def evaluate(
     with progress_bar(console) as bar:
         for level in levels:
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
-            scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
+
+            def advance(done: int, task: "TaskID" = task) -> None:
+                bar.update(task, completed=done)
+
+            scores[level] = score(trained, samples, level, progress=advance)
     _print(console, str(run), scores)
     if before.other:
         say(console, f"{target}: held scores of {before.other}, which these replace")
@@ -73,16 +75,12 @@ def evaluate(
 
 
 def _check_new(target: Path) -> None:
-    """Refuse to replace the scores of the run by those of a part of the test split, or of something else."""
+    """Refuse to replace the scores of the run by scores of a part of the test split, or of something else."""
     if target.exists():
         raise InputError(
             f"{target}: holds the scores of the run, which --limit, --data, --currents or --weights would replace "
             "by others: say where these go, as --out mine.json"
         )
-
-
-def _advance(bar: "Progress", task: "TaskID", done: int) -> None:
-    bar.update(task, completed=done)
 
 
 def _check_family(supply: "Supply", trained: "Trained") -> None:

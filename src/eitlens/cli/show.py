@@ -27,7 +27,7 @@ def progress_bar(console: Console) -> "Progress":
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     class Rate(ProgressColumn):
-        """So many a second."""
+        """The number done a second."""
 
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from eitlens.cli.show import say
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.files import check_writable, read_bytes
 
 if TYPE_CHECKING:
@@ -85,6 +85,6 @@ def _measured(
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
     domain = BODIES[body].at(max(n, _FINE) if points else n)
     g = currents.cosine(domain, count)
-    with naming(where):
+    with prefix_errors(where):
         clean, solver = solve(phantom, domain, g)
     return measured(domain, g, clean, phantom.outside, tau, seed, points), solver

@@ -39,7 +39,7 @@ def score_file(folder: Path, name: str, out: Path | None) -> Path:
 
 
 def open_supply(run: Path, data: Path | None) -> "Supply":
-    """The test data: the data set given, that of the run, or its recipe if that is not here."""
+    """The test data: the data set given, else the data set of the run, or its recipe if the set is not here."""
     from dataclasses import replace
 
     from eitlens.train import SourceConfig, TrainConfig

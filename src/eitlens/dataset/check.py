@@ -22,7 +22,7 @@ _MEAN = 1e-9  # of the largest value: what rounding leaves, with three digits to
 
 @dataclass(frozen=True)
 class Checked:
-    """What `check` looked at."""
+    """The numbers of a data set that `check` found sound."""
 
     samples: int
     currents: int
@@ -67,7 +67,7 @@ def _check_bytes(path: Path, shard: Shard) -> None:
 
 
 def _check_mean(path: Path, samples: Samples) -> None:
-    """Both f and f0 have zero mean over the boundary."""
+    """Check that the data have zero mean over the boundary, as f and f0 do."""
     mean = samples.difference.mean(-1).abs().amax()
     if bool(mean > _MEAN * samples.difference.abs().amax()):
         raise InputError(
@@ -76,7 +76,7 @@ def _check_mean(path: Path, samples: Samples) -> None:
 
 
 def _check_phantoms(path: Path, dataset: Dataset, samples: Samples) -> int:
-    """The phantoms are those of the sampler, and the masks those of the phantoms."""
+    """Check that the sampler draws these phantoms, and that the masks show them."""
     if samples.phantoms is None:
         return 0
     if not torch.equal(pack(indicator(dataset.domain, samples.phantoms)), samples.packed):

@@ -1,4 +1,4 @@
-"""What a data set is made of: frozen dataclasses that go to JSON and back. An unknown key is an error."""
+"""The configuration of a data set: frozen dataclasses that go to JSON and back. An unknown key is an error."""
 
 import hashlib
 import json
@@ -128,7 +128,7 @@ class DataConfig:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The configuration as plain JSON values."""
         return without_square(asdict(self))
 
     @staticmethod

@@ -29,7 +29,7 @@ from eitlens.dataset.shard import (
 from eitlens.dataset.simulate import Simulator
 from eitlens.device import available_cores, pick_device
 from eitlens.errors import InputError
-from eitlens.files import make_folder, sweep
+from eitlens.files import make_folder, remove_leftovers
 from eitlens.threads import limit
 
 Progress = Callable[[int, int], None]
@@ -61,13 +61,13 @@ class Part:
 
     @staticmethod
     def of_process() -> "Part":
-        """This process's part under torchrun, everything otherwise."""
+        """The part of this process under torchrun, everything otherwise."""
         return Part(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did."""
+    """The work of one call of `generate`."""
 
     made: int
     kept: int
@@ -100,8 +100,9 @@ def generate(
     where = pick_device(device)
     _check_shard(config)
     make_folder(folder)
-    _refuse_other(config, folder)
-    sweep(folder)
+    if (folder / FILE).exists() and read_manifest(folder).source != {"config": config.to_dict()}:
+        raise InputError(f"{folder} holds another data set: choose an empty folder, or delete it first")
+    remove_leftovers(folder)
     mine = [k for k in range(len(config.shards)) if k % part.count == part.index]
     state = {k: _state(folder / shard_name(k), config.digest) for k in mine}
     job = _Making(config, folder, where, progress, _samples(config, mine))
@@ -198,12 +199,6 @@ def _check_same(path: Path, header: Header, digest: str) -> None:
         raise InputError(
             f"{path}: belongs to another configuration: choose an empty folder, or delete this one's shards"
         )
-
-
-def _refuse_other(config: DataConfig, folder: Path) -> None:
-    """A finished data set of another configuration stays as it is."""
-    if (folder / FILE).exists() and read_manifest(folder).source != {"config": config.to_dict()}:
-        raise InputError(f"{folder} holds another data set: choose an empty folder, or delete it first")
 
 
 def _finish(config: DataConfig, folder: Path) -> bool:

@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens.checks import installed
 from eitlens.dataset.config import Split
 from eitlens.dataset.imported import ImportWriter
 from eitlens.dataset.neumann_data import neumann_data
@@ -29,6 +30,7 @@ from eitlens.errors import InputError
 from eitlens.files import disk_errors, make_folder
 from eitlens.forward.currents import CurrentsConfig
 
+NEEDED = "HDF5 files need h5py: pip install 'eitlens[io]'"
 PHI, TARGET, TARGET_KEY = "phi_bm10bp1", "I_true_num4", "I_true"
 _BATCH = 100  # samples in memory at once: 97 MB of φ, and a file of an imported set
 _TRAIN = 0.8  # of the samples that are not for testing, as in the paper
@@ -36,7 +38,7 @@ _TRAIN = 0.8  # of the samples that are not for testing, as in the paper
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was found."""
+    """The numbers of an import."""
 
     samples: int
     residual: float
@@ -52,7 +54,7 @@ def export_hdf5(
     dataset: Dataset, folder: Path, split: Split, part: int = 1, dtype: torch.dtype = torch.float32
 ) -> tuple[Path, Path]:
     """Write a split as one part of the published layout: 485 KB a sample for 3 currents in float32."""
-    h5py = _h5py()
+    h5py = installed("h5py", NEEDED)
     make_folder(folder)
     paths = folder / f"{PHI}_part{part}.h5", folder / f"{TARGET}_part{part}.h5"
     start, stop = dataset.manifest.splits[split]
@@ -87,7 +89,7 @@ def import_hdf5(
         test: how many of the last samples are for testing; of the others 80 % are for training.
         tolerance: the largest residual before a φ counts as not harmonic.
     """
-    h5py, currents = _h5py(), CurrentsConfig() if currents is None else currents
+    h5py, currents = installed("h5py", NEEDED), CurrentsConfig() if currents is None else currents
     pairs = [(_find(source, PHI, part), _find(source, TARGET, part)) for part in parts]
     shapes = [_shape(h5py, *pair, currents.count) for pair in pairs]
     sides, count = {shape[-1] for shape in shapes}, sum(shape[0] for shape in shapes)
@@ -125,7 +127,7 @@ def _splits(count: int, test: int) -> dict[Split, tuple[int, int]]:
 
 
 def _shape(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> tuple[int, ...]:
-    """The shape of φ in a part, once that of the targets fits it."""
+    """The shape of φ in a part; targets of another shape are refused."""
     with _opened(h5py, phi_path) as phi_file, _opened(h5py, target_path) as target_file:
         if TARGET_KEY not in target_file:
             raise InputError(f"{target_path}: expected the key {TARGET_KEY!r}, it has {list(target_file)}")
@@ -184,11 +186,3 @@ def _fresh(h5py: Any, path: Path) -> Iterator[Any]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("HDF5 files need h5py: pip install 'eitlens[io]'") from None
-    return h5py

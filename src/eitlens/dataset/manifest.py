@@ -30,7 +30,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the data set is, where each sample is, every file's checksum. No clock: the same bytes."""
+    """The contents of a data set: where each sample is, every file's checksum. No clock: the same bytes."""
 
     name: str
     n: int

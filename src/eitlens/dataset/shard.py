@@ -37,12 +37,12 @@ _AGAIN = "delete it and run the command that made it again"
 
 
 class DamagedError(InputError):
-    """A shard that is not as it was written: to be made again, other than one of another version or no shard at all."""
+    """A damaged shard, which is to be made again; a shard of another version or no shard at all is not."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a shard says about itself."""
+    """The description of a shard in its own file."""
 
     config: str
     """Digest of the configuration it belongs to."""
@@ -52,7 +52,7 @@ class Header:
     currents: dict[str, Any]
     made_with: str
     sha256: str = ""
-    """Of the data that follow the header."""
+    """Checksum of the data that follow the header."""
     version: int = VERSION
     body: str = SQUARE.name
 
@@ -81,7 +81,7 @@ def write_shard(path: Path, header: Header, samples: Samples) -> None:
 
 
 def read_header(path: Path) -> Header:
-    """What the shard is; refuses a file that is cut short, is no shard, or is of another version. Cheap."""
+    """Read the header alone; a file that is cut short, is no shard, or is of another version is refused."""
     with _reading(path), safe_open(path, "pt") as file:
         header = _header(path, file.metadata())
         shape = tuple(file.get_slice("difference").get_shape())
@@ -143,7 +143,7 @@ def _header(path: Path, metadata: dict[str, str] | None) -> Header:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Everything that can be wrong with a shard, as one line."""
+    """Turn whatever is wrong with a shard into one line."""
     if not path.is_file():
         raise InputError(f"{path}: no such file: run the command that made the data set again")
     try:
@@ -157,5 +157,5 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _data(content: bytes) -> memoryview:
-    """What follows the header of a safetensors file, whose length is in the first eight bytes."""
+    """The data of a safetensors file, after its header, whose length is in the first eight bytes."""
     return memoryview(content)[8 + int.from_bytes(content[:8], "little") :]

@@ -91,7 +91,7 @@ def _values(logits: Tensor, target: Tensor, inside: float) -> dict[str, Tensor]:
 
 
 def _calibration(curve: Reliability) -> MetricSummary:
-    """The calibration error over all nodes at once; the median is that of the samples taken one by one.
+    """The calibration error over all nodes at once; the median is over the samples taken one by one.
 
     A sum of absolute values is larger for redrawn samples than for the sample itself: where the error is near 0
     the interval lies above it.

@@ -11,7 +11,7 @@ from eitlens import posterior as bayes
 from eitlens import weights
 from eitlens.device import pick_device
 from eitlens.domain.bodies import SQUARE
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import on_grid
@@ -56,7 +56,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     currents = CurrentsConfig("cosine", _CURRENTS)
     prepared = prepare(measurement, currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
-    with naming(measurement.source):
+    with prefix_errors(measurement.source):
         if noise is None:
             raise InputError(
                 "posterior: the points are too far apart to see the noise level: give it with --tau"

@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Effect:
-    """What a calibration brings at one noise level, on data it was not fitted on."""
+    """The effect of a calibration at one noise level, on data it was not fitted on."""
 
     tau: float
     before: Reliability

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from eitlens import weights
 from eitlens.device import pick_device
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.files import read_json
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
@@ -49,7 +49,7 @@ class Imager:
 
     @staticmethod
     def load(model: str | Path | None = None, device: str = "cpu") -> "Imager":
-        """Around a shipped network by its name (the default for None), or that of a run's folder."""
+        """Load a shipped network by its name (the default for None), or the network of a run's folder."""
         folder = weights.find(model)
         reader = Trained.open(folder, pick_device(device))
         return Imager(reader, Calibration.read(folder), folder.name, _noisiest(folder))
@@ -86,7 +86,7 @@ class Imager:
         noise = tau if tau is not None else prepared.noise if estimate is None else float(estimate[0])
         if not bool(torch.isfinite(logits).all()):
             size = float(prepared.difference.abs().max())
-            with naming(measurement.source):
+            with prefix_errors(measurement.source):
                 raise InputError(f"{self.name}: no image of data of size {size:.3g}: is the unit right?")
         image, error, doubts, change = self._examined(prepared, logits, noise, misfit, refine)
         domain = prepared.domain if n is None else prepared.domain.at(n)
@@ -151,7 +151,7 @@ def _loaded(folder: Path, device: str) -> Imager:
 
 
 def _fed(reader: Trained, prepared: Prepared) -> Data:
-    """What the network is given: nan at nodes that were not measured, if it can read that."""
+    """The data for the network: nan at nodes that were not measured, if it can read nan."""
     if not reader.features.reads_gaps:
         return prepared.difference[None]
     return torch.where(prepared.seen, prepared.difference, torch.nan)[None]

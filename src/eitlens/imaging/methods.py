@@ -22,8 +22,7 @@ from eitlens.measure.prepare import prepare
 from eitlens.registry import Registry
 from eitlens.threads import free_cores_only
 
-_CELLS, _CURRENTS = 200, 3
-
+_CELLS, _CURRENTS = 200, 3  # the paper's
 
 Method = Callable[[Measurement, Options], Reconstruction]
 

@@ -3,11 +3,11 @@
 In this process: use `eitlens.measure.files.read` for files, which survives those that crash the library they need.
 """
 
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.formats import recognised
 from eitlens.measure.measurement import Measurement
 
-LIMIT = 64 << 20  # bytes: twenty times a measurement of 64 currents at 800 points, in any format
+LIMIT = 64 << 20  # bytes: 64 currents at 800 points take 4 MB as text
 _LONGEST = 200  # letters of a library's own words in an error
 HELP = "expected a measurement as .npz, .json, .csv, .mat or .h5 (docs/measurements.md)"
 
@@ -22,7 +22,7 @@ def parse(content: bytes, where: str) -> Measurement:
     if form is None:
         raise InputError(f"{where}: of no known format: {HELP}")
     try:
-        with naming(where):
+        with prefix_errors(where):
             values: object = form.read(content, LIMIT)
     except InputError:
         raise

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 from eitlens.checks import with_keys
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse, circle
 from eitlens.phantom.kinds import KINDS
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 
-MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20
-_INSIDE, _OUTSIDE = 10.0, 1.0
+MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20  # more than a drawing has; bounds on the work
+_INSIDE, _OUTSIDE = 10.0, 1.0  # the paper's conductivities
 
 
 def parse(content: bytes, where: str) -> Phantom:
@@ -36,7 +36,7 @@ def parse(content: bytes, where: str) -> Phantom:
         raise InputError(
             f"{where}: not a JSON file ({error}): see docs/measurements.md for an example"
         ) from None
-    with naming(where):
+    with prefix_errors(where):
         return from_dict(values)
 
 
@@ -81,13 +81,13 @@ def _shape(value: object, where: str) -> tuple[Shape, float]:
     kind = value.get("kind") if isinstance(value, dict) else None
     make, needed, optional = _form(kind, where)
     values = with_keys(value, where, (*needed, *optional, "kind", "conductivity"), needed)
-    with naming(where):
+    with prefix_errors(where):
         shape = make(values)
     return shape, _number(values.get("conductivity", _INSIDE), f"{where}: conductivity")
 
 
 def _form(kind: object, where: str) -> tuple[Make, Names, Names]:
-    """How a kind of shape is made of JSON values; of a user's own kind the arguments are the keys."""
+    """The way a kind of shape is made of JSON values; of a user's own kind the arguments are the keys."""
     if isinstance(kind, str) and kind in _FORMS:
         return _FORMS[kind]
     if not isinstance(kind, str) or kind not in KINDS:

@@ -13,7 +13,7 @@ from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
-_TOUCHING = 1e-9
+_TOUCHING = 1e-9  # of the half side: what rounding leaves between a shape and the boundary it touches
 
 
 def level_set(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx ny"]:
@@ -63,13 +63,13 @@ def check_inside(domain: Domain, batch: PhantomBatch) -> None:
 
 
 def room(domain: Domain, group: ShapeGroup) -> Float64[Tensor, "batch slots"]:
-    """How far each shape stays from the boundary of the body: negative beyond it, +∞ for an absent one."""
+    """The distance of each shape from the boundary of the body: negative beyond it, +∞ for an absent shape."""
     outline, bounds = group.kind.outline(group.parameters, 64), group.kind.bounds(group.parameters)
     return torch.where(group.present, domain.room(outline, bounds), torch.inf)
 
 
 def _excess(beyond: float) -> str:
-    """What is wrong with a shape that is not inside; what rounding may have added is no excess."""
+    """The words for a shape that is not inside; what rounding may have added is no excess."""
     return f"reaches {beyond:.3g} beyond the boundary" if beyond > _TOUCHING else "touches the boundary"
 
 

@@ -173,7 +173,7 @@ SAMPLERS: Registry[type[Sampler]] = Registry(
 
 
 def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:
-    """The first of the draws 0, 1, 2, … that is apart, for each sample."""
+    """Rows of the first draw 0, 1, 2, … whose shapes are apart, for each sample."""
     rows = sampler.draw(index, 0)
     pending = torch.nonzero(~sampler.apart(rows)).flatten()
     # One sample before the others: what does not fit is given up after the draws of one, not of all.
@@ -208,7 +208,7 @@ def _between(limits: Range, u: Tensor) -> Tensor:
 
 
 def _check(sampler: EllipseSampler | PolygonSampler, least_area: float, **ranges: Range) -> None:
-    """Refuse settings that no phantom can have; `least_area` is that of the smallest shape."""
+    """Refuse settings that no phantom can have; `least_area` is the area of the smallest shape."""
     count, extent, gap = sampler.count, sampler.extent, sampler.gap
     checks.at_least(f"{type(sampler).__name__}: count", count, 1)
     if not (0 < extent <= 1 and 0 <= gap < float("inf")):

@@ -26,7 +26,7 @@ from eitlens import __version__
 from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
 from eitlens.feature import Input, read_input
-from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
+from eitlens.files import disk_errors, make_folder, remove_leftovers, write_atomically, write_json
 from eitlens.models import Network, save
 from eitlens.train.config import TrainConfig, difference
 from eitlens.train.lock import lock_file
@@ -43,7 +43,7 @@ class RunFolder:
     def begin(self, config: TrainConfig) -> None:
         """Make the folder, or find in it the same run, not finished."""
         make_folder(self.path)
-        sweep(self.path)
+        remove_leftovers(self.path)
         if self.finished(config):
             raise InputError(
                 f"{self.path}: this run is finished: score it with `eitlens evaluate {self.path}`, or copy it by "

@@ -8,7 +8,7 @@ from eitlens.feed import Noise
 from eitlens.train.config import NetworkConfig, SourceConfig, TrainConfig
 from eitlens.train.schedule import Schedule
 
-_SMOKE = replace(data_preset("smoke"), validation=16)
+_SMOKE = replace(data_preset("smoke"), validation=16)  # half of its own: validations take their time
 
 # Ours, for one to three currents and noise up to 25 %: a bank of samples of the paper's distribution that share nothing
 # with its data set, shown with new noise, mirror images and numbers of currents each time. 13 minutes on an H200.

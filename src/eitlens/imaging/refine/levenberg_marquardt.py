@@ -89,7 +89,7 @@ class Problem:
         return (self.noise**2 * (model.square() + _QUIET**2 * size) + _SOLVER_ERROR**2 * size).sqrt()
 
     def left(self, model: Data) -> float:
-        """|W (F - y)|²: about the number of values where the noise is all that is left."""
+        """The cost |W (F - y)|²: about the number of values where the noise is all that is left."""
         return float((self.seen * (model - self.data) / self.deviation(model)).square().sum())
 
     def misfit(self, model: Data) -> float:
