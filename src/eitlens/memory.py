@@ -29,7 +29,7 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
         with torch.inference_mode(False), torch.no_grad():
             return function(*args, **kwargs)
 
-    return cast(Callable[P, T], lru_cache(maxsize=16)(make))
+    return cast(Callable[P, T], lru_cache(maxsize=16)(make))  # a few grids and bodies at once
 
 
 def chunk_size(bytes_per_sample: int, device: torch.device) -> int:

@@ -155,9 +155,9 @@ def _physics() -> str:
     g = currents.cosine(square, 1)
     energy = float((g * BoundaryIntegralSolver(square).difference(_phantom(), g)).sum() * square.h)
     error = abs(energy / _ENERGY - 1)
-    if error > 1e-8:
+    if error > 1e-8:  # the solver is good to nine digits
         raise ArithmeticError(f"wrong by {error:.1e}: is the linear algebra of this torch sound?")
-    return f"right to {max(error, 1e-12):.0e}"
+    return f"right to {max(error, 1e-12):.0e}"  # the reference has twelve digits
 
 
 def _reconstruction(device: str) -> str:

@@ -68,7 +68,7 @@ def train(
             result = fit(recipe, out, device, limit, tuple(observers))
     except KeyboardInterrupt:
         say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
-        raise typer.Exit(130) from None
+        raise typer.Exit(130) from None  # 128 + SIGINT, as shells count
     if rank() > 0:
         return
     draw_curve(out)

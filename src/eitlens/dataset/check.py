@@ -17,6 +17,7 @@ from eitlens.phantom import indicator
 from eitlens.phantom.tensors import to_tensors
 
 _SPOT = 4  # samples a file whose phantoms are drawn again: enough to find another seed or sampler
+_ROUNDING = 1e-12  # of numbers of size 1, computed on another machine
 _MEAN = 1e-9  # of the largest value: what rounding leaves, with three digits to spare
 
 
@@ -92,7 +93,7 @@ def _check_drawn(path: Path, config: DataConfig, samples: Samples) -> None:
     assert samples.phantoms is not None
     drawn = to_tensors(config.sampler.build().sample(samples.index))
     for name, stored in to_tensors(samples.phantoms).items():
-        if name not in drawn or not torch.allclose(drawn[name].double(), stored.double(), rtol=0, atol=1e-12):
+        if name not in drawn or not torch.allclose(drawn[name].double(), stored.double(), 0, _ROUNDING):
             raise InputError(
                 f"{path}: {name} differs from what the sampler draws: made by another version? generate again"
             )

@@ -86,7 +86,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         BODIES.check("body", self.body)
-        at_least("n", self.n, 16)
+        at_least("n", self.n, 16)  # cells: a smaller grid hardly has a node in an ellipse
         if self.n > FINEST:
             raise InputError(f"n must be at most {FINEST}, got {self.n}: choose a coarser grid")
         at_least("shard", self.shard, 1)

@@ -118,7 +118,7 @@ def import_hdf5(
 
 def _correlation(currents: Tensor, difference: Tensor) -> Float64[Tensor, "samples currents"]:
     size = (currents.square().sum(-1) * difference.square().sum(-1)).sqrt()
-    return (currents * difference).sum(-1) / size.clamp(min=1e-300)
+    return (currents * difference).sum(-1) / size.clamp(min=1e-300)  # 0 of no data
 
 
 def _splits(count: int, test: int) -> dict[Split, tuple[int, int]]:

@@ -25,7 +25,7 @@ def neumann_data(
     trace = domain.trace(given).flatten(0, 1)
     data = torch.linalg.lu_solve(*_factors(domain), trace.T).T.reshape(*phi.shape[:2], domain.boundary_size)
     error = (domain.extend(data) - given).square().sum((-2, -1)).sqrt()
-    norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)
+    norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)  # no data, no error
     return data, float((error / norm).max())
 
 

@@ -52,7 +52,7 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
 def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     """The index of direct sampling over its largest value, as an image from 0 to 1."""
     index = direct_sampling(domain, difference)
-    return index / index.max().clamp(min=1e-300)
+    return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
 METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})

@@ -33,7 +33,7 @@ def estimate(values: Float64[Tensor, "points"], s: Float64[Tensor, "points"], do
     # A corner belongs to both sides; windows may end at one but not reach across.
     smooth = torch.zeros(len(x), dtype=torch.bool)
     for start, stop in sides(domain):
-        smooth |= (x[:, 0] >= start) & (x[:, 3] < stop) & (x[:, 4] <= stop + 1e-9)
+        smooth |= (x[:, 0] >= start) & (x[:, 3] < stop) & (x[:, 4] <= stop + 1e-9)  # rounding
     spacing = float(torch.diff(s).median()) if len(s) > 1 else float("inf")
     if int(smooth.sum()) < FEWEST or spacing > WIDEST:
         return None

@@ -69,7 +69,7 @@ def _prepared(measurement: Measurement, wanted: CurrentsConfig, fewest: int, dom
     mixing, residual = _combination(
         measurement.currents, boundary.from_nodes(family, s, fine), wanted, fewest
     )
-    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)
+    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)  # the rest is rounding
     present = ~(uses.double() @ (~measurement.present).double() > 0)
     voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
     if measurement.reference is None:
