@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from eitlens.evaluate.score import Score
-    from eitlens.models.trained import Trained
-    from eitlens.train.supply import Supply
 
 
 def evaluate(
@@ -48,7 +46,9 @@ def evaluate(
     if out is None and (limit or data is not None or currents or weights != "best"):
         _check_new(target)
     supply = open_supply(folder, data)
-    _check_family(supply, trained)
+    given, known = supply.currents.family, trained.features.currents.family
+    if given != known:
+        raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
     samples = supply.split("test", place, limit)
     count, subject = trained.currents.count, {"weights": trained.digest, "data": supply.digest}
     before = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
@@ -81,12 +81,6 @@ def _check_new(target: Path) -> None:
             f"{target}: holds the scores of the run, which --limit, --data, --currents or --weights would replace "
             "by others: say where these go, as --out mine.json"
         )
-
-
-def _check_family(supply: "Supply", trained: "Trained") -> None:
-    given, known = supply.currents.family, trained.features.currents.family
-    if given != known:
-        raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
 
 
 def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:

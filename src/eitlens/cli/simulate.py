@@ -12,7 +12,6 @@ from eitlens.errors import InputError, prefix_errors
 from eitlens.files import check_writable, read_bytes
 
 if TYPE_CHECKING:
-    from eitlens.measure import Measurement
     from eitlens.phantom import Phantom
 
 _FINE = 200
@@ -43,14 +42,23 @@ def simulate(
 
     Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
+    from eitlens.domain.bodies import BODIES
+    from eitlens.forward.automatic import simulate as solve
+    from eitlens.forward.currents import cosine
     from eitlens.measure import files
     from eitlens.measure.formats import text
+    from eitlens.measure.measurement import measured
 
     inclusions, where = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
+    # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
+    domain = BODIES[body].at(max(n, _FINE) if points else n)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
-        measurement, solver = _measured(inclusions, where, currents, tau, seed, points, n, body)
+        g = cosine(domain, currents)
+        with prefix_errors(where):
+            clean, solver = solve(inclusions, domain, g)
+        measurement = measured(domain, g, clean, inclusions.outside, tau, seed, points)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
@@ -72,19 +80,3 @@ def _chosen(path: Path | None, seed: int | None) -> "tuple[Phantom, str]":
     if path is None and seed is not None:
         return EllipseSampler(seed=seed, disjoint=True).phantom(0), ""
     raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
-
-
-def _measured(
-    phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
-) -> "tuple[Measurement, str]":
-    from eitlens.domain.bodies import BODIES
-    from eitlens.forward import currents
-    from eitlens.forward.automatic import simulate as solve
-    from eitlens.measure.measurement import measured
-
-    # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    domain = BODIES[body].at(max(n, _FINE) if points else n)
-    g = currents.cosine(domain, count)
-    with prefix_errors(where):
-        clean, solver = solve(phantom, domain, g)
-    return measured(domain, g, clean, phantom.outside, tau, seed, points), solver

@@ -2,8 +2,7 @@
 
 from dataclasses import asdict
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,9 +11,6 @@ from eitlens.cli.show import progress_bar, say
 from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
 from eitlens.errors import InputError
 from eitlens.files import write_json
-
-if TYPE_CHECKING:
-    from eitlens.dataset import DataConfig
 
 
 def sweep(
@@ -44,7 +40,9 @@ def sweep(
         choose("sweep", name, tuple(SWEEPS))
     folder = run_folder(run)
     trained = Trained.load(folder, weights, pick_device(device))
-    target, home = score_file(folder, "sweep.json", out), _recipe(folder)
+    target, home = score_file(folder, "sweep.json", out), open_supply(folder, None).recipe
+    if home is None:
+        raise InputError(f"{folder}: trained on an imported data set, which has no recipe to sweep from")
     before = earlier(target, kinds, samples, tau, trained.digest, named=out is not None)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
@@ -66,11 +64,3 @@ def sweep(
     write_json(target, [asdict(point) for point in points])
     sweep_figure(points, picture, f"{folder.resolve().name}, L = {trained.currents.count}")
     say(console, "picture: ", picture)
-
-
-def _recipe(run: Path) -> "DataConfig":
-    """The recipe of the data that the network was trained on."""
-    recipe = open_supply(run, None).recipe
-    if recipe is None:
-        raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")
-    return recipe

@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from eitlens.dataset.config import DataConfig
-from eitlens.dataset.manifest import Shard
 from eitlens.dataset.read import Dataset
 from eitlens.dataset.samples import Samples, pack
 from eitlens.dataset.shard import read_samples, verify
@@ -42,7 +41,11 @@ def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> C
     shards = dataset.manifest.shards
     area, spots = 0.0, 0
     for shard in shards:
-        _check_bytes(folder / shard.file, shard)
+        verify(folder / shard.file)
+        if sha256(folder / shard.file) != shard.sha256:
+            raise InputError(
+                f"{folder / shard.file}: checksum mismatch with the manifest: delete it and generate again"
+            )
         samples = read_samples(folder / shard.file, shard.start, shard.stop)
         _check_mean(folder / shard.file, samples)
         spots += _check_phantoms(folder / shard.file, dataset, samples[:_SPOT])
@@ -59,12 +62,6 @@ def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> C
         area / len(dataset),
         spots,
     )
-
-
-def _check_bytes(path: Path, shard: Shard) -> None:
-    verify(path)
-    if sha256(path) != shard.sha256:
-        raise InputError(f"{path}: checksum mismatch with the manifest: delete it and generate again")
 
 
 def _check_mean(path: Path, samples: Samples) -> None:

@@ -102,13 +102,9 @@ def _calibration(curve: Reliability) -> MetricSummary:
 
 
 def _curve(curve: Reliability) -> dict[str, list[float]]:
-    predicted, observed, share = curve.curve()
-    filled = share > 0
-    return {
-        "predicted": predicted[filled].tolist(),
-        "observed": observed[filled].tolist(),
-        "share": share[filled].tolist(),
-    }
+    parts = dict(zip(("predicted", "observed", "share"), curve.curve(), strict=True))
+    filled = parts["share"] > 0
+    return {name: part[filled].tolist() for name, part in parts.items()}
 
 
 def _first_currents(trained: Trained, difference: Data) -> Tensor:
