@@ -115,7 +115,8 @@ def __getattr__(name: str) -> object:
     for floor in _FLOORS if name in __all__ else ():
         module = import_module(f"eitlens.{floor}")
         if name in getattr(module, "__all__", vars(module)):
-            return getattr(module, name)
+            globals()[name] = found = getattr(module, name)  # the next use finds it at once
+            return found
     raise AttributeError(f"module 'eitlens' has no attribute {name!r}")
 
 
