@@ -2,17 +2,22 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 READY  := .venv/.ready
+PAGE   := src/eitlens/web/page
+DENO   := DENO_DIR=.venv/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
 
-.PHONY: demo test lint types layers unit validate bench-physics docs format clean
+.PHONY: demo test lint page types layers unit validate bench-physics docs format clean
 
 demo: $(READY)            ## a random phantom seen from its boundary, as one picture
 	$(BIN)/eitlens demo
 
-test: $(READY)            ## everything CI runs: lint, types, layers, tests, side by side
-	$(MAKE) --no-print-directory -j4 --output-sync=target lint types layers unit
+test: $(READY)            ## everything CI runs: lint, page, types, layers, tests, side by side
+	$(MAKE) --no-print-directory -j4 --output-sync=target lint page types layers unit
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+page: $(READY)            ## the JavaScript of the page: format, lint, names and types (deno.json)
+	$(DENO) fmt --quiet --check && $(DENO) lint --quiet && $(DENO) check --quiet $(PAGE)
 
 types: $(READY)
 	$(BIN)/mypy
@@ -35,7 +40,7 @@ docs: $(READY)            ## the API reference and the tables, from docstrings a
 	$(BIN)/python docs/make_api.py && $(BIN)/eitlens benchmark table1
 
 format: $(READY)
-	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format . ; $(DENO) lint --quiet --fix ; $(DENO) fmt --quiet
 
 clean:
 	rm -rf .venv

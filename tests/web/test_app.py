@@ -13,7 +13,7 @@ from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.measure.measurement import Measurement
 from eitlens.web.app import LIMITS, create
-from eitlens.web.drawing import phantom_of, simulate
+from eitlens.web.drawing import simulate
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
 from eitlens.web.schema import read_drawing
@@ -30,13 +30,13 @@ def _levels(field):
 def test_the_answer_to_a_drawing_is_what_the_library_computes(client):
     asked = drawing(shapes=[ELLIPSE, TRIANGLE])
     answer = client.post("/api/drawing", json=asked).json()
-    shapes = read_drawing(json.dumps(asked).encode()).shapes
-    data = simulate(shapes, 3).difference
+    phantom = read_drawing(json.dumps(asked).encode()).phantom
+    data = simulate(phantom, 3).difference
     sent = np.frombuffer(base64.b64decode(answer["data"]["floats"]), np.float32).reshape(3, 800)
     assert np.abs(sent - data.numpy()).max() < 1e-6
     index = direct_sampling(Square(100), data[:, ::2])
     assert (_levels(answer["classical"]["image"]) - index / index.max()).abs().max() < 3e-3
-    truth = indicator(Square(100), phantom_of(shapes))[None]
+    truth = indicator(Square(100), phantom)[None]
     dice = hard_dice((index / index.max() - 0.5)[None], truth.double())
     assert answer["classical"]["scores"]["dice"] == pytest.approx(float(dice), abs=1e-9)
     assert [field["nodes"] for field in answer["phi"]] == [101] * 3
@@ -61,8 +61,8 @@ def test_a_network_that_cannot_read_the_data_says_why(client):
 
 @pytest.mark.parametrize("suffix", ["json", "npz"])
 def test_a_measurement_file_is_imaged(client, suffix):
-    shapes = read_drawing(json.dumps(drawing()).encode()).shapes
-    made = Measurement.of_difference(simulate(shapes, 3).difference)
+    phantom = read_drawing(json.dumps(drawing()).encode()).phantom
+    made = Measurement.of_difference(simulate(phantom, 3).difference)
     stream = io.BytesIO()
     if suffix == "npz":
         np.savez(stream, **{key: np.array(value) for key, value in made.to_dict().items()})

@@ -10,31 +10,44 @@ from pathlib import Path
 import pytest
 import torch
 
-from eitlens import GridSolver, Square, add_noise, currents, direct_sampling, harmonic_extension, imaging
+from eitlens import (
+    Ellipse,
+    GridSolver,
+    Phantom,
+    Square,
+    add_noise,
+    currents,
+    direct_sampling,
+    harmonic_extension,
+    imaging,
+)
 from eitlens.errors import InputError
 from eitlens.feature import Codes, gaussian
 from eitlens.feature.gaussian import GaussianPrior
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.measure import Measurement
 from eitlens.models.export import write_graph
+from eitlens.phantom import files
 from eitlens.web import graphs, runtime
-from eitlens.web.drawing import phantom_of, simulate
+from eitlens.web.drawing import simulate
 from eitlens.web.export import export_network, export_page
 from eitlens.web.gallery import Gallery
-from eitlens.web.schema import EllipseShape, PolygonShape
 
-TWO = (
-    EllipseShape(kind="ellipse", center=(0.32, 0.28), semi_axes=(0.36, 0.2), angle=0.6, conductivity=10.0),
-    EllipseShape(kind="ellipse", center=(-0.42, -0.36), semi_axes=(0.2, 0.26), angle=0.3, conductivity=10.0),
+FIRST = Phantom(  # what the page shows when it is opened
+    [
+        Ellipse((0.4, 0.42), (0.34, 0.2), 0.6),
+        Ellipse((-0.45, -0.4), (0.2, 0.28), 0.3),
+        Ellipse((-0.42, 0.45), (0.26, 0.18), 2.6),
+    ]
 )
-FIRST = (  # what the page shows when it is opened
-    EllipseShape(kind="ellipse", center=(0.4, 0.42), semi_axes=(0.34, 0.2), angle=0.6, conductivity=10.0),
-    EllipseShape(kind="ellipse", center=(-0.45, -0.4), semi_axes=(0.2, 0.28), angle=0.3, conductivity=10.0),
-    EllipseShape(kind="ellipse", center=(-0.42, 0.45), semi_axes=(0.26, 0.18), angle=2.6, conductivity=10.0),
-)
-POLYGON = PolygonShape(kind="polygon", vertices=((-0.6, -0.6), (-0.1, -0.5), (-0.3, -0.1)), conductivity=10.0)
-WORSE = TWO[0].model_copy(update={"conductivity": 0.1})
-OVERLAPPING = TWO[0].model_copy(update={"center": (-0.2, -0.2), "conductivity": 3.0})
+SENT = [
+    {"kind": "ellipse", "center": [0.32, 0.28], "semi_axes": [0.36, 0.2], "angle": 0.6, "conductivity": 10},
+    {"kind": "ellipse", "center": [-0.42, -0.36], "semi_axes": [0.2, 0.26], "angle": 0.3, "conductivity": 10},
+]
+TWO = files.from_dict({"shapes": SENT})
+POLYGON = {"kind": "polygon", "vertices": [[-0.6, -0.6], [-0.1, -0.5], [-0.3, -0.1]], "conductivity": 10}
+WORSE = SENT[0] | {"conductivity": 0.1}
+OVERLAPPING = SENT[0] | {"center": [-0.2, -0.2], "conductivity": 3}
 
 
 def _run(path: Path, difference: torch.Tensor) -> list[torch.Tensor]:
@@ -168,20 +181,19 @@ def test_only_addresses_are_taken_for_a_registry(monkeypatch, given):
 
 @pytest.mark.parametrize(
     ("shapes", "bound"),
-    [(TWO, 0.006), ((POLYGON, TWO[0]), 0.008), ((WORSE,), 0.004), ((*TWO, OVERLAPPING), 0.01)],
+    [(SENT, 0.006), ([POLYGON, SENT[0]], 0.008), ([WORSE], 0.004), ([*SENT, OVERLAPPING], 0.01)],
     ids=["two", "polygon", "worse", "overlapping"],
 )
 def test_the_forward_solve_in_the_browser(browser, address, shapes, bound):
     page = browser.new_page()
     page.goto(address + "/icon.svg")
-    sent = [shape.model_dump(mode="json") for shape in shapes]
     found = page.evaluate(
         "async (shapes) => (await import('/compute/forward.js')).difference(shapes, 3, 200).map((r) => [...r])",
-        sent,
+        shapes,
     )
     page.close()
     square = Square(200)
-    exact = GridSolver(square).difference(phantom_of(shapes), currents.cosine(square, 3))
+    exact = GridSolver(square).difference(files.from_dict({"shapes": shapes}), currents.cosine(square, 3))
     error = (torch.tensor(found, dtype=torch.float64) - exact).norm(dim=1) / exact.norm(dim=1)
     assert float(error.max()) < bound
 
@@ -191,8 +203,8 @@ def test_scores_noise_and_resampling_in_the_browser(browser, address):
     page.goto(address + "/icon.svg")
     found = page.evaluate(
         """async () => {
-          const { addNoise } = await import('/compute/noise.js'), { scores } = await import('/compute/scores.js');
-          const { resampled } = await import('/compute/forward.js');
+          const { addNoise, resampled } = await import('/compute/boundary.js');
+          const { scores } = await import('/compute/scores.js');
           const row = Float64Array.from({length: 400}, (_, k) => 1 + Math.floor(k / 200));
           const smooth = Float64Array.from({length: 256}, (_, k) => Math.cos(2 * Math.PI * k / 64));
           return {noise: [...addNoise([row], 0.1, 7)[0]], again: [...addNoise([row], 0.1, 7)[0]],

@@ -15,8 +15,8 @@ import pytest
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
 from eitlens.measure.measurement import Measurement
+from eitlens.phantom import Ellipse, Phantom
 from eitlens.web.drawing import simulate
-from eitlens.web.schema import EllipseShape
 
 COUNT = int(os.environ.get("EITLENS_FUZZ", "240"))
 EXPECTED = {200, 400, 404, 405, 409, 413, 415, 422, 503}
@@ -82,8 +82,8 @@ def _files() -> list[bytes]:
     import h5py
     import scipy.io
 
-    shape = EllipseShape.model_validate(ELLIPSE | {"center": (0.3, 0.2), "semi_axes": (0.3, 0.2)})
-    made = Measurement.of_difference(simulate((shape,), 3).difference[:, ::25])
+    phantom = Phantom([Ellipse((0.3, 0.2), (0.3, 0.2), 0.4)])
+    made = Measurement.of_difference(simulate(phantom, 3).difference[:, ::25])
     arrays = {key: np.array(value) for key, value in made.to_dict().items()}
     npz, mat, h5 = io.BytesIO(), io.BytesIO(), io.BytesIO()
     np.savez(npz, **arrays)

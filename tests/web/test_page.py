@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import eitlens.web
-from eitlens import Polygon
+from eitlens import Ellipse, Polygon
+from eitlens.phantom import files
 
 STYLE = Path(eitlens.web.__file__).parent / "page" / "base.css"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -72,6 +73,26 @@ def test_draw_an_ellipse_and_see_the_dice(page):
     assert "boundary integral" in page.inner_text("#solver")
 
 
+def test_shapes_are_sent_in_the_form_of_phantom_files(page):
+    page.click('[data-tool="freehand"]')
+    with page.expect_request(lambda request: request.url.endswith("/api/drawing")) as asked:
+        _drag(page, (0.2, -0.7), (0.7, -0.7), (0.7, -0.3), (0.2, -0.3), (0.22, -0.7))
+    phantom = files.from_dict({"shapes": asked.value.post_data_json["shapes"]})
+    assert phantom.shapes[0] == Ellipse((0.4, 0.42), (0.34, 0.2), 0.6)
+    assert [type(shape) for shape in phantom.shapes] == [Ellipse, Ellipse, Ellipse, Polygon]
+    assert phantom.inside == (10.0,) * 4
+
+
+def test_what_nobody_sees_cannot_be_lost(page):
+    page.evaluate(
+        """async () => {
+          const { NoiseSearch } = await import('/js/ask/noise-search.js');
+          await new NoiseSearch().start(async () => ({images: [], classical: {scores: {dice: 0}}}));
+        }"""
+    )
+    assert page.inner_text("#verdict") == "Without noise nothing of it is seen either."
+
+
 def test_move_scale_rotate_undo_redo_delete(page):
     page.click("#clear")
     _drag(page, (-0.3, -0.2), (0.3, 0.2))
@@ -116,7 +137,7 @@ def test_polygon_and_freehand(page):
     ],
 )
 def test_strokes_become_simple_polygons(page, stroke, corners):
-    found = page.evaluate("async (s) => (await import('/js/geometry.js')).fromStroke(s)", stroke)
+    found = page.evaluate("async (s) => (await import('/js/draw/polygons.js')).fromStroke(s)", stroke)
     assert len(found) == corners
     Polygon(found)
 

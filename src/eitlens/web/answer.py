@@ -24,7 +24,7 @@ from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import prepare
 from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
-from eitlens.web.drawing import BODY, phantom_of, simulate
+from eitlens.web.drawing import BODY, simulate
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Check
 from eitlens.web.schema import MOST_CURRENTS, Drawing
@@ -50,11 +50,11 @@ class Seen:
 def answer_drawing(drawing: Drawing, gallery: Gallery, check: Check) -> dict[str, Any]:
     """Simulate the drawing and image it; `check` is called between the steps."""
     start = perf_counter()
-    simulated = simulate(drawing.shapes, drawing.currents)
+    simulated = simulate(drawing.phantom, drawing.currents)
     noisy = add_noise(simulated.difference, drawing.tau, drawing.seed)
     seconds = perf_counter() - start
     check()
-    seen = Seen(Measurement.of_difference(noisy), noisy, phantom_of(drawing.shapes), drawing.quick)
+    seen = Seen(Measurement.of_difference(noisy), noisy, drawing.phantom, drawing.quick)
     told = {
         "solver": simulated.solver,
         "clean": encoding.curves(simulated.difference),

@@ -20,7 +20,7 @@ from eitlens.web.assets import Asset, page
 from eitlens.web.gallery import Gallery
 from eitlens.web.guard import Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
-from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, EllipseShape, read_choice, read_drawing
+from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
 
 DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
 LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}
@@ -57,9 +57,10 @@ class Server:
 
 
 def _example(gallery: Gallery) -> Drawing:
-    ellipse = EllipseShape(kind="ellipse", center=(0.3, 0.2), semi_axes=(0.3, 0.2), conductivity=10.0)
+    ellipse = {"kind": "ellipse", "center": [0.3, 0.2], "semi_axes": [0.3, 0.2]}
     models = tuple(gallery.imagers)[:MOST_MODELS]
-    return Drawing(client="warm", shapes=(ellipse,), currents=MOST_CURRENTS, tau=0.05, seed=1, models=models)
+    asked = {"client": "warm", "shapes": [ellipse], "currents": MOST_CURRENTS, "tau": 0.05, "seed": 1}
+    return Drawing.model_validate(asked | {"models": models})
 
 
 def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()) -> ASGIApp:

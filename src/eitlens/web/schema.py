@@ -1,20 +1,20 @@
 """What the page may ask for. Everything has a limit, and whatever is wrong is said in one line."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from eitlens.errors import InputError
+from eitlens.phantom import Phantom, files
 
-MOST_SHAPES, MOST_VERTICES, MOST_MODELS, MOST_CURRENTS = 12, 256, 4, 3
+MOST_SHAPES, MOST_MODELS, MOST_CURRENTS = 12, 4, 3
+MOST_VERTICES, MOST_IN_ALL = 64, 256
+"""Of a polygon, and of all together: the time of a solve grows with both."""
 LARGEST_TAU, LARGEST_SEED = 2.0, 2**31 - 1
 CONDUCTIVITIES = (1e-3, 1e3)
-_REASONS = 3
+_REASONS, _OURS = 3, "Value error, "
+"""So many mistakes are told of; what pydantic puts in front of ours."""
 
-Coordinate = Annotated[float, Field(ge=-1, le=1)]
-Point = tuple[Coordinate, Coordinate]
-Length = Annotated[float, Field(ge=0.015, le=1)]
-Conductivity = Annotated[float, Field(ge=CONDUCTIVITIES[0], le=CONDUCTIVITIES[1])]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=MOST_MODELS)]
 
@@ -25,44 +25,36 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class EllipseShape(_Strict):
-    """An ellipse, the angle in radians."""
+def _phantom(shapes: object) -> Phantom:
+    """The phantom of shapes as they are in a file, within the limits of the page."""
+    if not isinstance(shapes, list) or not 1 <= len(shapes) <= MOST_SHAPES:
+        raise InputError(f"expected a list of 1 to {MOST_SHAPES} shapes")
+    corners = [_corners(shape) for shape in shapes]  # before the shapes are made, which takes time
+    if max(corners) > MOST_VERTICES or sum(corners) > MOST_IN_ALL:
+        given = f"{max(corners)} and {sum(corners)}"
+        raise InputError(f"vertices: at most {MOST_VERTICES} a polygon and {MOST_IN_ALL} in all, got {given}")
+    phantom, (least, most) = files.from_dict({"shapes": shapes}), CONDUCTIVITIES
+    for k, sigma in enumerate(phantom.inside):
+        if not least <= sigma <= most:
+            raise InputError(f"shape {k}: conductivity: expected {least:g} to {most:g}, got {sigma:g}")
+    return phantom
 
-    kind: Literal["ellipse"]
-    center: Point
-    semi_axes: tuple[Length, Length]
-    angle: Annotated[float, Field(ge=-100, le=100)] = 0.0
-    conductivity: Conductivity
 
-
-class PolygonShape(_Strict):
-    """A simple polygon."""
-
-    kind: Literal["polygon"]
-    vertices: Annotated[tuple[Point, ...], Field(min_length=3, max_length=64)]
-    conductivity: Conductivity
+def _corners(shape: object) -> int:
+    vertices = shape.get("vertices") if isinstance(shape, dict) else None
+    return len(vertices) if isinstance(vertices, list) else 0
 
 
 class Drawing(_Strict):
     """Inclusions drawn on the page, how they are measured, and which networks look at them."""
 
     client: Name
-    shapes: Annotated[
-        tuple[Annotated[EllipseShape | PolygonShape, Field(discriminator="kind")], ...],
-        Field(min_length=1, max_length=MOST_SHAPES),
-    ]
+    phantom: Annotated[Phantom, PlainValidator(_phantom)] = Field(alias="shapes")
     currents: Annotated[int, Field(ge=1, le=MOST_CURRENTS)]
     tau: Annotated[float, Field(ge=0, le=LARGEST_TAU)]
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
     models: Names
     quick: bool = False
-
-    @model_validator(mode="after")
-    def _few_vertices(self) -> "Drawing":
-        total = sum(len(shape.vertices) for shape in self.shapes if isinstance(shape, PolygonShape))
-        if total > MOST_VERTICES:
-            raise ValueError(f"{total} vertices in all polygons together, at most {MOST_VERTICES}")
-        return self
 
 
 class Choice(_Strict):
@@ -91,6 +83,9 @@ def read_choice(client: str, models: str) -> Choice:
 def _reason(error: ValidationError) -> str:
     """The first few mistakes in one line. What was sent is not repeated: it may be long, or NaN."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, item['loc'])) or 'request'}: {item['msg']}" for item in found[:_REASONS]]
+    told = [
+        f"{'.'.join(map(str, item['loc'])) or 'request'}: {item['msg'].removeprefix(_OURS)}"
+        for item in found[:_REASONS]
+    ]
     more = len(found) - len(told)
     return "; ".join(told) + (f"; and {more} more" if more else "")

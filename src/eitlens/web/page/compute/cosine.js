@@ -28,11 +28,12 @@ function plan(size) {
 
 /** x ↦ C xᵀ C-style transforms: `apply(field)` replaces a nodal field by C field C, C[i, m] = cos(i m π / n). */
 export function cosines(n) {
-  const size = n + 1, fft = plan(2 * n), re = new Float64Array(2 * n), im = new Float64Array(2 * n), other = new Float64Array(size * size);
+  const size = n + 1, fft = plan(2 * n), other = new Float64Array(size * size);
+  const re = new Float64Array(2 * n), im = new Float64Array(2 * n);
   // Two real, even rows at a time: their transforms are real, so one lives in the real part and one in the imaginary.
   const rows = (from, to) => {
     for (let i = 0; i < size; i += 2) {
-      const a = i * size, b = i + 1 < size ? a + size : a;
+      const a = i * size, two = i + 1 < size, b = two ? a + size : a;
       re[0] = from[a];
       im[0] = from[b];
       re[n] = from[a + n];
@@ -42,8 +43,10 @@ export function cosines(n) {
         im[k] = im[2 * n - k] = from[b + k] / 2;
       }
       fft(re, im);
-      for (let k = 0; k < size; k++) to[k * size + i] = re[k];
-      if (b !== a) for (let k = 0; k < size; k++) to[k * size + i + 1] = im[k];
+      for (let k = 0; k < size; k++) {
+        to[k * size + i] = re[k];
+        if (two) to[k * size + i + 1] = im[k];
+      }
     }
   };
   return (field) => {

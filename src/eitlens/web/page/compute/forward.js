@@ -1,13 +1,14 @@
 // Boundary data of a drawing: f - f0 for the currents cos lθ, in this browser.
 //
-// Elements on the cells of a grid with a conductivity tensor in cells that an outline crosses (body.js); conjugate
+// Elements on the cells of a grid with a conductivity tensor in cells that an outline crosses; conjugate
 // gradients preconditioned by the uniform body (cosine.js). The correction w = u - u0 solves A w = -(A - A0) u0, so
 // that nothing is lost where f - f0 is small. The error is of first order in the mesh size with nearly the same
 // factor on all grids (1 % at 128 cells a side for inclusions ten times as conductive), so that 2 f(h) - f(2h) takes
 // most of it away: 0.1 to 0.6 % are left, 1 % for small shapes, and for shapes 0.016 thick (2 area / perimeter) 2 % of an
 // ellipse and 4 % of a needle.
 
-import { tensors } from "./body.js";
+import { centred, cosineCurrent, loop, resampled } from "./boundary.js";
+import { tensors } from "./conductivity.js";
 import { inverseLaplacian } from "./cosine.js";
 
 const FINE = 128, COARSE = 64, TOLERANCE = 1e-5, MOST_STEPS = 400;
@@ -15,26 +16,6 @@ const T = 1 / 12; // weight between the edges of a cell: the mean of linear and 
 
 const solvers = new Map();
 const laplacian = (n) => solvers.get(n) ?? solvers.set(n, inverseLaplacian(n)).get(n);
-
-/** Grid index of each of the 4n boundary nodes, counter-clockwise from (-1, -1). */
-export function loop(n) {
-  const at = (i, j) => i * (n + 1) + j, nodes = [];
-  for (let k = 0; k < n; k++) nodes.push(at(k, 0));
-  for (let k = 0; k < n; k++) nodes.push(at(n, k));
-  for (let k = n; k > 0; k--) nodes.push(at(k, n));
-  for (let k = n; k > 0; k--) nodes.push(at(0, k));
-  return nodes;
-}
-
-export function centred(values) {
-  const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
-  return values.map((v) => v - mean);
-}
-
-/** cos lθ at the boundary nodes, of zero mean. */
-export function cosineCurrent(l, n) {
-  return centred(Float64Array.from(loop(n), (k) => Math.cos(l * Math.atan2(-1 + (2 * (k % (n + 1))) / n, -1 + (2 * Math.floor(k / (n + 1))) / n))));
-}
 
 /** (A - A0) u, or with `whole` A u, for the tensors of σ - 1. */
 function stiffness({ xx, xy, yy }, n, whole) {
@@ -99,16 +80,4 @@ function onGrid(shapes, count, cells, n) {
     const w = conjugateGradients(apply, invert, change(invert(load)).map((v) => -v));
     return resampled(centred(Float64Array.from(nodes, (node) => w[node])), cells);
   });
-}
-
-/** Boundary values on another loop, by cubics through four neighbours on the same side: data kink at corners only. */
-export function resampled(values, cells) {
-  const n = values.length / 4;
-  const out = Float64Array.from({ length: 4 * cells }, (_, k) => {
-    const side = Math.floor(k / cells), t = ((k % cells) * n) / cells;
-    const first = Math.min(Math.max(Math.floor(t) - 1, 0), n - 3), u = t - first;
-    const v = (m) => values[(side * n + first + m) % values.length];
-    return (-v(0) * (u - 1) * (u - 2) * (u - 3)) / 6 + (v(1) * u * (u - 2) * (u - 3)) / 2 - (v(2) * u * (u - 1) * (u - 3)) / 2 + (v(3) * u * (u - 1) * (u - 2)) / 6;
-  });
-  return centred(out);
 }

@@ -3,8 +3,8 @@
 export function scores(image, truth) {
   let both = 0, guessed = 0, real = 0, error = 0, size = 0;
   for (let k = 0; k < image.length; k++) {
-    const inside = image[k] > 0.5, t = truth[k];
-    both += inside && t;
+    const inside = Number(image[k] > 0.5), t = truth[k];
+    both += inside * t;
     guessed += inside;
     real += t;
     error += (9 * (image[k] - t)) ** 2;
@@ -16,7 +16,8 @@ export function scores(image, truth) {
 /** A field as one byte a node between two values, its own range by default. */
 export function levels(values, low = Math.min(...range(values)), high = Math.max(...range(values))) {
   const width = high - low || 1;
-  return { nodes: Math.round(Math.sqrt(values.length)), low, high, levels: Uint8Array.from(values, (v) => Math.min(255, Math.max(0, Math.round((255 * (v - low)) / width)))) };
+  const level = (v) => Math.min(255, Math.max(0, Math.round((255 * (v - low)) / width)));
+  return { nodes: Math.round(Math.sqrt(values.length)), low, high, levels: Uint8Array.from(values, level) };
 }
 
 function range(values) {

@@ -5,6 +5,7 @@ export class Store {
   #past = [];
   #future = [];
 
+  /** @param {any} state */
   constructor(state) {
     this.state = state;
   }

@@ -1,20 +1,14 @@
 // A card for each method: its image under the truth, Dice, L² and time.
 
-import { sequential } from "./colours.js";
-import { describe, paint } from "./field.js";
+import { all, html } from "../dom.js";
+import { describe, paint, sequential } from "./image.js";
 
-const html = (name, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
-};
-
-export function render(root, answer, shapes) {
+export function showCards(root, answer, shapes) {
   const shown = [...answer.images, answer.classical];
   const known = new Map([...root.children].map((made) => [made.dataset.name, made]));
   const cards = shown.map((result) => known.get(result.name) ?? card(result.name));
-  // In the page before they are painted: a picture is as sharp as its place is large.
-  if (cards.length !== root.children.length || cards.some((made, k) => made !== root.children[k])) root.replaceChildren(...cards);
+  const same = cards.length === root.children.length && cards.every((made, k) => made === root.children[k]);
+  if (!same) root.replaceChildren(...cards); // before they are painted: a picture is as sharp as its place is large
   cards.forEach((made, k) => fill(made, shown[k], shapes));
 }
 
@@ -31,7 +25,17 @@ function card(name) {
   return made;
 }
 
-export const title = (name) => (name === "direct sampling" ? "Direct sampling" : name);
+const title = (name) => (name === "direct sampling" ? "Direct sampling" : name);
+
+/** What the cards show, for a picture of all of them. */
+export const shownCards = () =>
+  all(".result").filter((one) => !one.querySelector("canvas").hidden).map((one) => ({
+    title: title(one.dataset.name),
+    canvas: one.querySelector("canvas"),
+    text: all(".scores div", one).map(spoken).join("   "),
+  }));
+
+const spoken = ({ children: [label, value] }) => `${label.textContent} ${value.textContent}`;
 
 function fill(made, result, shapes) {
   const canvas = made.querySelector("canvas"), flags = made.querySelector(".flags");
@@ -50,11 +54,15 @@ function fill(made, result, shapes) {
   made.querySelector(".scores").replaceChildren(...scores(result));
 }
 
-const note = (result) =>
-  result.noise === undefined ? "classical" : result.noise === null ? "network" : `sees noise of ${(100 * result.noise).toFixed(0)} %`;
+function note({ noise }) {
+  if (noise === undefined) return "classical";
+  return noise === null ? "network" : `sees noise of ${(100 * noise).toFixed(0)} %`;
+}
 
 function scores({ scores, seconds }) {
-  const item = (label, value, unit = "") => html("div", {}, html("dt", { textContent: label }), html("dd", {}, value, html("small", { textContent: unit })));
-  const known = scores ? [item("Dice", scores.dice.toFixed(3)), item("L² error", scores.l2.toFixed(3))] : [item("Dice", "–"), item("L² error", "–")];
-  return [...known, item("time", (1000 * seconds).toFixed(0), " ms")];
+  const item = (label, value, unit = "") =>
+    html("div", {}, html("dt", {}, label), html("dd", {}, value, html("small", {}, unit)));
+  const digits = (value) => value?.toFixed(3) ?? "–";
+  const time = item("time", (1000 * seconds).toFixed(0), " ms");
+  return [item("Dice", digits(scores?.dice)), item("L² error", digits(scores?.l2)), time];
 }

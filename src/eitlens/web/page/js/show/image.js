@@ -1,12 +1,27 @@
 // A nodal field on a canvas, with the true outlines on top. A field is {nodes, low, high, levels}: a byte a node,
 // from `low` to `high`, in rows of x; in the picture y points up.
 
-import { outline } from "./geometry.js";
+import { outline } from "../draw/shapes.js";
 
-const LEAST = 160;
+const LEAST = 160; // pixels a side
+// Colours of even steps in lightness.
+const SEQUENTIAL = "000004 150e38 3b0f70 641a80 8c2981 b73779 de4968 f7705c fe9f6d fecf92 fcfdbf";
+const DIVERGING = "1c4f8c 3f81b8 85b5d6 c5dcea f4f3f1 f7d3c0 ec9f81 cb5f4d 93202f";
+
+/** Red, green and blue of 256 levels, interpolated between colours. */
+function table(colours) {
+  const stops = colours.split(" ").map((c) => [0, 2, 4].map((k) => parseInt(c.slice(k, k + 2), 16)));
+  return Array.from({ length: 256 }, (_, level) => {
+    const at = (level / 255) * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2);
+    return stops[k].map((v, c) => Math.round(v + (at - k) * (stops[k + 1][c] - v)));
+  });
+}
+
+export const sequential = table(SEQUENTIAL);
+export const diverging = table(DIVERGING);
 
 export function paint(canvas, field, colours, shapes = []) {
-  const dots = window.devicePixelRatio || 1, size = Math.max(LEAST, Math.round(canvas.clientWidth * dots));
+  const dots = devicePixelRatio || 1, size = Math.max(LEAST, Math.round(canvas.clientWidth * dots));
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d");
   context.imageSmoothingQuality = "high";
@@ -37,7 +52,7 @@ function bitmap({ nodes, levels }, colours) {
 
 /** The truth as a light line with a dark rim, visible on any colour. */
 function trace(context, shapes, size, dots) {
-  for (const [width, colour] of [[3.4, "rgb(0 0 0 / 50%)"], [1.5, "#fff"]]) {
+  for (const { width, colour } of [{ width: 3.4, colour: "rgb(0 0 0 / 50%)" }, { width: 1.5, colour: "#fff" }]) {
     context.lineWidth = width * dots;
     context.strokeStyle = colour;
     for (const shape of shapes) {

@@ -1,6 +1,7 @@
 // What a pointer does on the board, tool by tool.
 
-import { SMALLEST, centre, fitted, fromStroke, moved, regular, rotated, scaled, untangled, area } from "./geometry.js";
+import { area, fromStroke, regular, untangled } from "./polygons.js";
+import { apart, centre, fitted, moved, outline, rotated, scaled, SMALLEST, withId } from "./shapes.js";
 
 export const HINTS = {
   select: "Drag a shape to move it; the squares scale it, the dot turns it.",
@@ -8,14 +9,16 @@ export const HINTS = {
   polygon: "Click corner after corner; the first again, or Enter, closes it.",
   freehand: "Draw an outline in one stroke.",
 };
-const CLOSE = 0.07, MOST_SHAPES = 12;
-let counter = 0;
-
-export const named = (shape) => ({ id: `s${Date.now().toString(36)}${counter++}`, ...shape });
+const CLOSE = 0.07, MOST_SHAPES = 12, MOST_CORNERS = 40, LEAST_AREA = 0.002;
 
 export class Tools {
+  corners = []; // of a polygon that is not closed yet
+  drag = null; // {move(at), end(at)} while a button is down
+
   constructor(board, store, complain) {
-    Object.assign(this, { board, store, complain, corners: [], drag: null });
+    this.board = board;
+    this.store = store;
+    this.complain = complain;
     const root = board.root;
     root.addEventListener("pointerdown", (event) => this.#down(event));
     root.addEventListener("pointermove", (event) => this.#move(event));
@@ -25,9 +28,9 @@ export class Tools {
 
   /** Add a shape, select it, and say so if there are too many. */
   add(shape) {
-    const { shapes, sigma } = this.store.state;
+    const { shapes, conductivity } = this.store.state;
     if (shapes.length >= MOST_SHAPES) return this.complain(`At most ${MOST_SHAPES} shapes: delete one first.`);
-    const made = fitted(named({ sigma, ...shape }));
+    const made = fitted(withId({ conductivity, ...shape }));
     this.store.draw([...shapes, made], made.id);
     return made;
   }
@@ -35,9 +38,12 @@ export class Tools {
   /** A shape of the current tool without a pointer, where there is room. */
   addDefault() {
     if (this.corners.length) return this.closePolygon();
-    const place = freePlace(this.store.state.shapes);
-    const ellipse = this.store.state.tool === "ellipse" || this.store.state.tool === "select";
-    const made = this.add(ellipse ? { kind: "ellipse", center: place, axes: [0.26, 0.17], angle: 0.5 } : { kind: "polygon", points: regular(place, 0.24) });
+    const { shapes, tool } = this.store.state, place = freePlace(shapes);
+    const polygon = tool === "polygon" || tool === "freehand";
+    const shape = polygon
+      ? { kind: "polygon", vertices: regular(place, 0.24) }
+      : { kind: "ellipse", center: place, semi_axes: [0.26, 0.17], angle: 0.5 };
+    const made = this.add(shape);
     if (made) this.board.focus(made.id);
     return made;
   }
@@ -91,14 +97,14 @@ export class Tools {
 
   #moveDrag(id, from) {
     const shape = this.store.state.shapes.find((one) => one.id === id);
-    this.store.set({ selected: id, sigma: shape.sigma });
+    this.store.set({ selected: id, conductivity: shape.conductivity });
     this.board.focus(id);
     return this.#change(id, (start, at) => moved(start, [at[0] - from[0], at[1] - from[1]]));
   }
 
   #handleDrag(handle, from) {
     const shape = this.store.selected, c = centre(shape);
-    const reach = (at) => Math.max(Math.hypot(at[0] - c[0], at[1] - c[1]), SMALLEST);
+    const reach = (at) => Math.max(apart(at, c), SMALLEST);
     const angle = (at) => Math.atan2(at[1] - c[1], at[0] - c[0]);
     const factor = (at) => reach(at) / reach(from);
     return this.#change(shape.id, (start, at) => {
@@ -109,18 +115,18 @@ export class Tools {
   }
 
   #ellipseDrag(from) {
-    const corners = (at) => [(from[0] + at[0]) / 2, (from[1] + at[1]) / 2, Math.abs(at[0] - from[0]) / 2, Math.abs(at[1] - from[1]) / 2];
-    const round = (at) => {
-      const [x, y, a, b] = corners(at);
-      return Array.from({ length: 60 }, (_, k) => [x + a * Math.cos((k * Math.PI) / 30), y + b * Math.sin((k * Math.PI) / 30)]);
-    };
+    const ellipse = (at, least) => ({
+      kind: "ellipse",
+      center: [(from[0] + at[0]) / 2, (from[1] + at[1]) / 2],
+      semi_axes: [0, 1].map((k) => Math.max(Math.abs(at[k] - from[k]) / 2, least)),
+      angle: 0,
+    });
     return {
-      move: (at) => this.board.sketch(round(at)),
+      move: (at) => this.board.sketch(outline(ellipse(at, 0))),
       end: (at) => {
-        const [x, y, a, b] = corners(at);
         this.board.sketch([]);
-        if (Math.max(a, b) < SMALLEST / 2) return this.store.set({ selected: null });
-        return this.add({ kind: "ellipse", center: [x, y], axes: [Math.max(a, SMALLEST), Math.max(b, SMALLEST)], angle: 0 });
+        if (Math.max(...ellipse(at, 0).semi_axes) < SMALLEST / 2) return this.store.set({ selected: null });
+        return this.add(ellipse(at, SMALLEST));
       },
     };
   }
@@ -131,23 +137,23 @@ export class Tools {
       move: (at) => this.board.sketch((stroke.push(at), stroke)),
       end: () => {
         this.board.sketch([]);
-        const points = fromStroke(stroke);
-        if (points) this.add({ kind: "polygon", points });
+        const vertices = fromStroke(stroke);
+        if (vertices) this.add({ kind: "polygon", vertices });
       },
     };
   }
 
   #corner(at) {
     const first = this.corners[0];
-    if (first && this.corners.length > 2 && Math.hypot(at[0] - first[0], at[1] - first[1]) < CLOSE) return this.closePolygon();
-    this.corners = [...this.corners, at].slice(0, 40);
+    if (this.corners.length > 2 && apart(at, first) < CLOSE) return this.closePolygon();
+    this.corners = [...this.corners, at].slice(0, MOST_CORNERS);
     return this.board.sketch(this.corners, true);
   }
 
   closePolygon() {
-    const points = untangled(this.corners);
+    const vertices = untangled(this.corners);
     this.cancel();
-    if (points.length >= 3 && Math.abs(area(points)) > 0.002) return this.add({ kind: "polygon", points });
+    if (vertices.length >= 3 && Math.abs(area(vertices)) > LEAST_AREA) return this.add({ kind: "polygon", vertices });
     return this.complain("A polygon needs three corners or more, not on one line.");
   }
 }
@@ -155,6 +161,6 @@ export class Tools {
 /** The centre of the body, or of a quarter of it, that is farthest from all shapes. */
 function freePlace(shapes) {
   const places = [[0, 0], [-0.5, 0.5], [0.5, 0.5], [0.5, -0.5], [-0.5, -0.5]];
-  const room = (p) => Math.min(2, ...shapes.map((shape) => Math.hypot(centre(shape)[0] - p[0], centre(shape)[1] - p[1])));
+  const room = (p) => Math.min(2, ...shapes.map((shape) => apart(centre(shape), p)));
   return places.reduce((best, p) => (room(p) > room(best) ? p : best));
 }

@@ -1,29 +1,28 @@
 // Everything without a pointer.
 
-import { fitted, moved, rotated, scaled } from "./geometry.js";
+import { fitted, moved, rotated, scaled } from "./shapes.js";
 
 const STEP = 0.04, TURN = Math.PI / 24, GROW = 1.08;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 const TOOLS = { v: "select", e: "ellipse", p: "polygon", f: "freehand" };
 
 /** How a key changes a shape, or undefined. */
-export function change(shape, event) {
+function change(shape, event) {
   const fine = event.shiftKey ? 0.2 : 1;
   if (event.key in ARROWS) return moved(shape, ARROWS[event.key].map((v) => v * STEP * fine));
   if (event.key === "[") return rotated(shape, TURN);
   if (event.key === "]") return rotated(shape, -TURN);
-  if (event.key === "+" || event.key === "=") return event.altKey ? scaled(shape, GROW, 1) : scaled(shape, GROW);
-  if (event.key === "-" || event.key === "_") return event.altKey ? scaled(shape, 1 / GROW, 1) : scaled(shape, 1 / GROW);
-  return undefined;
+  const factor = { "+": GROW, "=": GROW, "-": 1 / GROW, _: 1 / GROW }[event.key];
+  return factor && scaled(shape, factor, event.altKey ? 1 : factor);
 }
 
 export function listen(store, tools, actions) {
   tools.board.root.addEventListener("focusin", (event) => {
     const shape = store.state.shapes.find((one) => one.id === event.target.dataset.id);
-    if (shape && shape.id !== store.state.selected) store.set({ selected: shape.id, sigma: shape.sigma });
+    if (shape && shape.id !== store.state.selected) store.set({ selected: shape.id, conductivity: shape.conductivity });
   });
   document.addEventListener("keydown", (event) => {
-    const typing = event.target.matches("input, textarea, select, dialog *");
+    const typing = /** @type {Element} */ (event.target).matches("input, textarea, select, dialog *");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") {
       event.preventDefault();
       return event.shiftKey ? store.redo() : store.undo();

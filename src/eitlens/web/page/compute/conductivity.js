@@ -4,14 +4,20 @@ const SUB = 8; // points a side in a cell that an outline crosses
 
 /** A function (x, y) ↦ σ; where shapes overlap the later counts. */
 export function conductivity(shapes) {
-  const tests = shapes.map((shape) => [shape.kind === "ellipse" ? inEllipse(shape) : inPolygon(shape.vertices), shape.conductivity]).reverse();
-  return (x, y) => tests.find(([inside]) => inside(x, y))?.[1] ?? 1;
+  const inside = (shape) => (shape.kind === "ellipse" ? inEllipse(shape) : inPolygon(shape));
+  const tests = shapes.map((shape) => ({ inside: inside(shape), sigma: shape.conductivity })).reverse();
+  return (x, y) => tests.find((test) => test.inside(x, y))?.sigma ?? 1;
 }
 
 /** Whether each of the (n+1)² nodes lies in a shape of other conductivity than the body. */
 export function indicator(shapes, n) {
-  const sigma = conductivity(shapes), size = n + 1;
-  return Uint8Array.from({ length: size * size }, (_, k) => sigma(-1 + (2 * Math.floor(k / size)) / n, -1 + (2 * (k % size)) / n) !== 1);
+  return Uint8Array.from(atNodes(shapes, n), (sigma) => Number(sigma !== 1));
+}
+
+/** σ at the (n+1)² nodes, in rows of x. */
+function atNodes(shapes, n) {
+  const sigma = conductivity(shapes), size = n + 1, at = (k) => -1 + (2 * k) / n;
+  return Float64Array.from({ length: size * size }, (_, k) => sigma(at(Math.floor(k / size)), at(k % size)));
 }
 
 function inEllipse({ center: [cx, cy], semi_axes: [a, b], angle }) {
@@ -19,10 +25,11 @@ function inEllipse({ center: [cx, cy], semi_axes: [a, b], angle }) {
   return (x, y) => ((c * (x - cx) + s * (y - cy)) / a) ** 2 + ((c * (y - cy) - s * (x - cx)) / b) ** 2 < 1;
 }
 
-function inPolygon(vertices) {
-  const low = [0, 1].map((k) => Math.min(...vertices.map((v) => v[k]))), high = [0, 1].map((k) => Math.max(...vertices.map((v) => v[k])));
+function inPolygon({ vertices }) {
+  const xs = vertices.map(([x]) => x), ys = vertices.map(([, y]) => y);
+  const left = Math.min(...xs), right = Math.max(...xs), bottom = Math.min(...ys), top = Math.max(...ys);
   return (x, y) => {
-    if (x < low[0] || x > high[0] || y < low[1] || y > high[1]) return false;
+    if (x < left || x > right || y < bottom || y > top) return false;
     let inside = false;
     for (let k = 0, j = vertices.length - 1; k < vertices.length; j = k++) {
       const [x1, y1] = vertices[k], [x2, y2] = vertices[j];
@@ -37,13 +44,13 @@ function inPolygon(vertices) {
  * meets the arithmetic mean and current across it the harmonic mean; the direction across is that in which σ grows.
  */
 export function tensors(shapes, n) {
-  const sigma = conductivity(shapes), h = 2 / n, xx = new Float64Array(n * n), xy = new Float64Array(n * n), yy = new Float64Array(n * n);
-  const corner = Float64Array.from({ length: (n + 1) ** 2 }, (_, k) => sigma(-1 + h * Math.floor(k / (n + 1)), -1 + h * (k % (n + 1))));
+  const sigma = conductivity(shapes), corner = atNodes(shapes, n), h = 2 / n;
+  const [xx, xy, yy] = [0, 1, 2].map(() => new Float64Array(n * n));
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < n; j++) {
       const at = i * (n + 1) + j, s = corner[at], cell = i * n + j;
       const x = -1 + i * h, y = -1 + j * h;
-      const pure = corner[at + 1] === s && corner[at + n + 1] === s && corner[at + n + 2] === s && sigma(x + h / 2, y + h / 2) === s;
+      const pure = [at + 1, at + n + 1, at + n + 2].every((k) => corner[k] === s) && sigma(x + h / 2, y + h / 2) === s;
       [xx[cell], xy[cell], yy[cell]] = pure ? [s - 1, 0, s - 1] : mixed(sigma, x, y, h);
     }
   }

@@ -3,7 +3,7 @@
 import { Refusal } from "./engine.js";
 
 export async function create(settings) {
-  const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  const worker = new Worker(new URL("../../compute/worker.js", import.meta.url), { type: "module" });
   const waiting = new Map();
   let last = 0;
   worker.addEventListener("message", ({ data: { id, answer, reason } }) => {
@@ -13,19 +13,21 @@ export async function create(settings) {
     if (answer) promise.resolve(answer);
     else promise.reject(reason ? new Refusal(reason) : new DOMException("superseded", "AbortError"));
   });
-  const ask = (message) => {
+  const send = (message) => {
     const id = ++last;
     worker.postMessage({ id, ...message });
     return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
   };
-  await ask({ settings });
-  return {
-    image: (question, signal) => abortable(ask({ question }), signal),
-    upload: async (file, models, signal) => abortable(ask({ text: await file.text(), models }), signal),
+  await send({ settings });
+  return async ({ file, ...question }, signal) => {
+    const text = await file?.text();
+    return abortable(send({ question: { ...question, text } }), signal);
   };
 }
 
 function abortable(promise, signal) {
-  const aborted = new Promise((_, reject) => signal.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError"))));
+  const aborted = new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
+  });
   return Promise.race([promise, aborted]);
 }
