@@ -20,12 +20,13 @@ from typing import Any
 import torch
 
 from eitlens.dataset import preset as data_preset
+from eitlens.device import float32_products
 from eitlens.feed import Example, Noise
 from eitlens.train import NetworkConfig, SourceConfig, TrainConfig, preset
 from eitlens.train.examples import ExampleFeed
 from eitlens.train.folder import RunFolder
 from eitlens.train.loop import Loop
-from eitlens.train.processes import Processes, float32_products
+from eitlens.train.processes import Processes
 from eitlens.train.setup import Setup, create_network, prepare
 from eitlens.train.sources import MemorySource
 from eitlens.train.supply import Supply
@@ -59,7 +60,10 @@ def speed(given: argparse.Namespace) -> None:
     stream = SourceConfig(stream=data_preset(given.preset), currents=given.currents, block=given.block)
     config = _config(given, replace(stream, validation=64))
     processes, supply = Processes.join(config.precision, given.device), Supply.open(config.data)
-    with tempfile.TemporaryDirectory() as folder, float32_products(config.precision):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        float32_products(config.precision != "32", same_shapes=True),
+    ):
         run = RunFolder(Path(folder) / "run")
         run.begin(config)
         setup = prepare(config, processes, supply, create_network(config, given.currents), None)

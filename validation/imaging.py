@@ -97,7 +97,10 @@ def main() -> None:
     data, truth = measured(imager, batch), indicator(Square(imager.reader.n), batch)
 
     effects = fitting.measure(
-        imager.reader, imager.calibration, fitting.test(imager.reader, recipe, len(batch)), LEVELS
+        imager.reader,
+        imager.calibration,
+        fitting.first_samples(imager.reader, recipe, "test", len(batch)),
+        LEVELS,
     )
     calibration_figure(effects, OUT / "imaging_calibration.png")
     reliability = {f"{e.tau:g}": (e.before.error(), e.after.error()) for e in effects}

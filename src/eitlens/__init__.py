@@ -54,48 +54,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
-    "eitlens.dataset": ("Dataset",),
-    "eitlens.domain": ("Disk", "Domain", "SmoothBody", "Square"),
-    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes", "Pattern", "simulate_readings"),
-    "eitlens.errors": ("ConvergenceError", "InputError"),
-    "eitlens.feature": ("harmonic_extension",),
-    "eitlens.forward": (
-        "BoundaryIntegralSolver",
-        "ElementElectrodeSolver",
-        "ElementSolver",
-        "Field",
-        "GridSolver",
-        "LevelSet",
-        "NeumannToDirichlet",
-        "Sensitivity",
-        "Solver",
-        "add_noise",
-        "add_white_noise",
-    ),
-    "eitlens.imaging": ("Imager", "Measurement", "Reconstruction", "reconstruct"),
-    "eitlens.phantom": (
-        "Ellipse",
-        "EllipseSampler",
-        "Phantom",
-        "PhantomBatch",
-        "Polygon",
-        "PolygonSampler",
-        "area_fraction",
-        "circle",
-        "indicator",
-        "stack",
-    ),
-    "eitlens.registry": ("register", "registered"),
-}
 _MODULES = {
     "bodies": "eitlens.domain.bodies",
     "imaging": "eitlens.imaging",
     "models": "eitlens.models",
     "currents": "eitlens.forward.currents",
 }
-_NAMES = {name: home for home, names in _HOME.items() for name in names}
+_FLOORS = (
+    "errors",
+    "registry",
+    "domain",
+    "phantom",
+    "forward",
+    "feature",
+    "electrodes",
+    "classical",
+    "dataset",
+    "imaging",
+)
+"""From the lowest up: a floor imports the floors below it anyway, so a search from below imports little in vain."""
 
 __all__ = [
     "BoundaryIntegralSolver",
@@ -105,6 +82,8 @@ __all__ = [
     "Disk",
     "Domain",
     "Electrodes",
+    "ElementElectrodeSolver",
+    "ElementSolver",
     "Ellipse",
     "EllipseSampler",
     "Field",
@@ -120,6 +99,7 @@ __all__ = [
     "Polygon",
     "PolygonSampler",
     "Reconstruction",
+    "Sensitivity",
     "SmoothBody",
     "Solver",
     "Square",
@@ -147,8 +127,11 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
+    for floor in _FLOORS if name in __all__ else ():
+        module = import_module(f"eitlens.{floor}")
+        if name in getattr(module, "__all__", vars(module)):
+            globals()[name] = found = getattr(module, name)  # the next use finds it at once
+            return found
     raise AttributeError(f"module 'eitlens' has no attribute {name!r}")
 
 

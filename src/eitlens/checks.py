@@ -1,7 +1,9 @@
 """Checks at every entrance of the library: bad input is refused in one line before any work is done."""
 
 import operator
+from collections.abc import Iterable
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, SupportsIndex, cast
 
 import torch
@@ -65,6 +67,14 @@ def real(values: object, name: str) -> Tensor:
     return tensor
 
 
+def installed(module: str, remedy: str) -> Any:
+    """A package that not every installation has, imported; where it is missing an error with the remedy."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(remedy) from None
+
+
 def shown(value: object) -> str:
     """A value given by mistake, short and in one line."""
     return " ".join(repr(value).split())[:60]
@@ -88,13 +98,25 @@ def _from_array(values: object, name: str) -> Tensor:
 
 def known_keys(values: object, kind: type[Any], what: str) -> dict[str, Any]:
     """The values as a dictionary whose keys are fields of the dataclass, of the types of their defaults."""
-    names = [f.name for f in fields(kind)]
+    defaults = {f.name: f.default for f in fields(kind)}
+    given = with_keys(values, what, defaults)
+    for key, value in given.items():
+        _check_type(what, key, value, defaults[key])
+    return given
+
+
+def with_keys(values: object, what: str, known: Iterable[str], needed: Iterable[str] = ()) -> dict[str, Any]:
+    """The values as a dictionary that has all keys needed, not null, and none but the known ones."""
+    names = list(known)
     if not isinstance(values, dict):
-        raise InputError(f"{what}: expected an object with the keys {', '.join(names)}, got {values!r}")
-    for key, value in values.items():
+        got = type(values).__name__
+        raise InputError(f"{what}: expected an object with the keys {', '.join(names)}, got a {got}")
+    for key in values:
         if key not in names:
-            raise InputError(f"{what}: unknown key {key!r}: it has {', '.join(names)}")
-        _check_type(what, key, value, next(f.default for f in fields(kind) if f.name == key))
+            raise InputError(f"{what}: unknown key {str(key)[:40]!r}: it has {', '.join(names)}")
+    for key in needed:
+        if values.get(key) is None:
+            raise InputError(f"{what}: {key!r} is missing: it has at least {', '.join(needed)}")
     return dict(values)
 
 

@@ -1,4 +1,4 @@
-"""Where to compute: the device, the cores, and how exact float32 is on a GPU."""
+"""The device to compute on, the cores, and how exact float32 is on a GPU."""
 
 import os
 from collections.abc import Iterator
@@ -44,17 +44,18 @@ def available_cores() -> int:
 
 
 @contextmanager
-def float32_products(tf32: bool) -> Iterator[None]:
+def float32_products(tf32: bool, same_shapes: bool = False) -> Iterator[None]:
     """Products and convolutions of float32 numbers in TF32, with 10 of their 23 bits, or in full; then as before.
 
     Left alone, PyTorch computes products in full and convolutions in TF32. The setting is one for all threads.
+    Where all batches have the `same_shapes`, as in training, the fastest convolution is worth a search.
     """
     cudnn = torch.backends.cudnn
-    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32
+    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
-    cudnn.allow_tf32 = tf32
+    cudnn.allow_tf32, cudnn.benchmark = tf32, cudnn.benchmark or same_shapes
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before[0])
-        cudnn.allow_tf32 = before[1]
+        cudnn.allow_tf32, cudnn.benchmark = before[1:]

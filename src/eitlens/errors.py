@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; raised before any work is done.
+    """An input that cannot be used; raised before any work is done.
 
     >>> eit.circle((0.0, 0.0), radius=-1.0)
     Traceback (most recent call last):
@@ -26,7 +26,7 @@ class ConvergenceError(RuntimeError):
 
 
 @contextmanager
-def naming(where: str) -> Iterator[None]:
+def prefix_errors(where: str) -> Iterator[None]:
     """An `InputError` in the block gets the name of what it is about in front; an empty name adds nothing."""
     try:
         yield

@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
-from eitlens.errors import InputError
+from eitlens.errors import InputError, prefix_errors
 
 _PREFIX = ".tmp"
 T = TypeVar("T")
@@ -33,13 +34,25 @@ def write_atomically(path: Path, content: bytes) -> None:
         _flush_folder(path.parent)
 
 
-def write_json(path: Path, values: object) -> None:
+def write_json(path: Path, values: object, indent: int = 2) -> None:
     """Write a JSON file, whole or not at all."""
-    write_atomically(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomically(path, (json.dumps(values, indent=indent, ensure_ascii=False) + "\n").encode())
+
+
+def read_bytes(path: Path | str, most: int, remedy: str) -> tuple[bytes, str]:
+    """The first bytes of a file, or of what comes through the pipe for `-`, and its name for errors."""
+    where = "standard input" if str(path) == "-" else str(path)
+    try:
+        with (
+            contextlib.nullcontext(sys.stdin.buffer) if str(path) == "-" else Path(path).open("rb") as stream
+        ):
+            return stream.read(most), where
+    except (OSError, ValueError) as error:  # a ValueError for a name with a zero byte
+        raise InputError(f"{where}: {getattr(error, 'strerror', None) or error}: {remedy}") from None
 
 
 def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
-    """What `build` makes of the values of a JSON file; every error names the file."""
+    """Build a thing from the values of a JSON file by `build`; every error names the file."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -47,9 +60,10 @@ def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
     except ValueError as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
     try:
-        return build(values)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        with prefix_errors(str(path)):
+            return build(values)
+    except InputError:
+        raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not as eitlens writes it ({error!r}): {remedy}") from None
 
@@ -74,7 +88,7 @@ def check_writable(path: Path, source: Path | None = None) -> None:
             pass
 
 
-def sweep(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Remove what processes killed on this machine left half-written; those still alive keep theirs."""
     for file in folder.glob(f"{_PREFIX}.{_host()}.*"):
         pid = file.name.removeprefix(f"{_PREFIX}.{_host()}.").split(".")[0]
@@ -90,7 +104,7 @@ def sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """What the disk refuses, as one line that names the file and the remedy."""
+    """Turn errors of the disk into one line that names the file and the remedy."""
     try:
         yield
     except OSError as error:

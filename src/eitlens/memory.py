@@ -12,8 +12,8 @@ from torch import Tensor
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CPU_BUDGET = 2 * 2**30
-_CUDA_BUDGET, _CUDA_FRACTION = 8 * 2**30, 0.5
+_CPU_BUDGET = 2 * 2**30  # bytes: a laptop has it to spare
+_CUDA_BUDGET, _CUDA_FRACTION = 8 * 2**30, 0.5  # enough to be busy, and never all: others use the GPU, too
 
 
 def cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -29,11 +29,11 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
         with torch.inference_mode(False), torch.no_grad():
             return function(*args, **kwargs)
 
-    return cast(Callable[P, T], lru_cache(maxsize=16)(make))
+    return cast(Callable[P, T], lru_cache(maxsize=16)(make))  # a few grids and bodies at once
 
 
 def chunk_size(bytes_per_sample: int, device: torch.device) -> int:
-    """How many samples fit the budget: 2 GiB on a CPU, 8 GiB or half of what is free on a GPU."""
+    """The number of samples that fit the budget: 2 GiB on a CPU, 8 GiB or half of what is free on a GPU."""
     budget = _CPU_BUDGET
     if device.type == "cuda":
         budget = min(_CUDA_BUDGET, int(_CUDA_FRACTION * _free(device)))

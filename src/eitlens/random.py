@@ -12,9 +12,8 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-_GOLDEN = 0x9E3779B97F4A7C15
-_MIX_1 = 0xBF58476D1CE4E5B9
-_MIX_2 = 0x94D049BB133111EB
+_GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio, as in SplitMix64, and so are the two multipliers
+_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 def uniform(
@@ -60,7 +59,7 @@ def turn(u: Float64[Tensor, "*any"]) -> tuple[Float64[Tensor, "*any"], Float64[T
 
 
 def mixed(seed: int, use: str, number: int) -> int:
-    """A seed for one use (noise, order, …) and one number (epoch): unrelated to that of any other."""
+    """A seed for one use (noise, order, …) and one number (epoch): unrelated to the seed of any other."""
     digest = hashlib.blake2b(f"{seed}/{use}/{number}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

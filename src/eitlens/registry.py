@@ -23,11 +23,11 @@ HOMES = {
     "method": ("eitlens.imaging.methods", "METHODS"),
     "format": ("eitlens.measure.formats", "FORMATS"),
 }
-"""Where the registry of each kind is; imported when it is asked for, so that `import eitlens` stays light."""
+"""Places of the registries by kind; imported when asked for, so that `import eitlens` stays light."""
 
 
 class Registry(dict[str, T]):
-    """The things of one kind by name; a name that is not there is an `InputError` that lists those that are.
+    """The things of one kind by name; an unknown name is an `InputError` that lists the known ones.
 
     `accept(name, thing)` returns what is kept for a thing, or refuses it. The names given at the start belong to
     the package: they are not replaced, or files of before would mean something else.

@@ -45,7 +45,7 @@ def _controller() -> ThreadpoolController:
 def _others() -> int:
     """Threads of other processes that run or wait for a core, where the system tells (Linux)."""
     try:
-        running = int(_LOAD.read_text().split()[3].partition("/")[0])
+        running = int(_LOAD.read_text(encoding="ascii").split()[3].partition("/")[0])
         return max(0, running - sum(map(_runs, _OURS.iterdir())))
     except (OSError, IndexError, ValueError):
         return 0
@@ -53,4 +53,4 @@ def _others() -> int:
 
 def _runs(task: Path) -> bool:
     """Whether a thread of this process runs; its state follows its name, which is in brackets."""
-    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    return (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "R"

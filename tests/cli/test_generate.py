@@ -74,7 +74,7 @@ def test_damage_is_repaired_and_said(recipe, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["generate", "--preset", "papper", "--out", "x"], "choose one of paper, paper-disjoint, smoke"),
+        (["generate", "--preset", "papper", "--out", "x"], "must be one of paper, paper-disjoint, smoke"),
         (["generate", "--preset", "smoke", "--out", "x", "--shard", "3/2"], "expected i/N"),
         (["generate", "--preset", "smoke", "--out", "x", "--device", "gpu"], "choose auto, cpu, cuda"),
         (

@@ -171,7 +171,9 @@ def test_calibrate_writes_its_file_and_picture(model):
 
 
 def test_where_a_calibration_cannot_be_written_is_told_before_the_work(model, monkeypatch):
-    monkeypatch.setattr("eitlens.imaging.calibrate.test", lambda *_: pytest.fail("samples were simulated"))
+    monkeypatch.setattr(
+        "eitlens.imaging.calibrate.first_samples", lambda *_: pytest.fail("samples were simulated")
+    )
     for name in ("calibration.png", "calibration.json"):
         (model / name).mkdir()
         done = run("calibrate", model)

@@ -235,12 +235,12 @@ def test_only_the_first_process_logs_and_no_minutes_are_no_minutes(recipe, tmp_p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--preset", "papers"), "no recipe is called"),
+        (("--preset", "papers"), "preset must be one of"),
         (("--preset", "smoke", "--set", "schedule.rate=1"), "unknown key 'rate'"),
         (("--preset", "smoke", "--set", "loss"), "expected key=value"),
         (("--preset", "smoke", "--network", "vit"), "no network is called 'vit'"),
         (("--preset", "smoke", "--data", "nowhere"), "nowhere/manifest.json: no such file"),
-        (("--preset", "smoke", "--stream", "nothing"), "no data set is called"),
+        (("--preset", "smoke", "--stream", "nothing"), "data preset must be one of"),
         (("--preset", "smoke", "--logger", "paper"), "logger must be one of"),
         (("--preset", "smoke", "--minutes", "nan"), "how long to train: expected one of"),
         (("--preset", "smoke", "--stop-after", "nan"), "--stop-after nan: give minutes >= 0"),

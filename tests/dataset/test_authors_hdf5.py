@@ -7,7 +7,7 @@ import torch
 
 from eitlens.dataset import Dataset, check
 from eitlens.dataset.hdf5 import export_hdf5, import_hdf5
-from eitlens.dataset.neumann_data import recover
+from eitlens.dataset.neumann_data import neumann_data
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward.currents import CurrentsConfig
@@ -77,7 +77,7 @@ def test_recovering_boundary_data_is_stable():
     phi = domain.extend(data)
     nodes = domain.nodes()
     rough = phi + 1e-4 * phi.abs().max() * torch.sin(5 * nodes[..., 0]) * torch.cos(4 * nodes[..., 1])
-    again, residual = recover(domain, rough)
+    again, residual = neumann_data(domain, rough)
     assert residual < 1e-3
     assert (again - data).norm() < 1e-3 * data.norm()
 

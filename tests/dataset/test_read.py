@@ -78,7 +78,7 @@ def test_no_manifest_means_no_data_set(copied):
         ({"colour": "red"}, "unknown key 'colour'"),
         ({"shards": []}, "run `eitlens generate` again"),
         ({"splits": {"train": [0, 99], "validation": [0, 0], "test": [0, 0]}}, "beyond its 24 samples"),
-        ({"splits": {}}, "damaged"),
+        ({"splits": {}}, "not as eitlens writes it"),
         ({"n": 64}, r"the manifest says \(0, 5, 64, 3, 'cosine'\)"),
         ({"currents": {"family": "sine", "count": 3}}, r"the manifest says \(0, 5, 32, 3, 'sine'\)"),
         ({"currents": {"family": "cosine", "count": 2}}, "the manifest says"),
@@ -102,7 +102,7 @@ def test_a_manifest_cannot_point_outside_the_folder(copied):
 
 def test_a_manifest_cut_short(copied):
     (copied / FILE).write_text((copied / FILE).read_text()[:200])
-    with pytest.raises(InputError, match=r"manifest.json: not JSON"):
+    with pytest.raises(InputError, match=r"manifest.json: not a JSON file"):
         Dataset.open(copied)
 
 

@@ -115,7 +115,7 @@ def test_it_is_add_noise_with_a_level_each(samples):
 
 @pytest.mark.parametrize("levels", [(), (-0.1,), (float("nan"),), (float("inf"),)])
 def test_bad_levels(levels):
-    with pytest.raises(InputError, match="levels must be finite numbers >= 0"):
+    with pytest.raises(InputError, match="levels must be a list of finite numbers >= 0"):
         Noise(levels)
 
 

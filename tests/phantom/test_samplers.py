@@ -148,7 +148,7 @@ def test_more_than_there_is_room_for_is_refused_at_once() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "complaint"),
     [
-        (EllipseSampler, {"count": 0}, "at least one ellipse, got count=0"),
+        (EllipseSampler, {"count": 0}, "EllipseSampler: count must be at least 1, got 0"),
         (EllipseSampler, {"short": (0.0, 0.1)}, r"short=\(0.0, 0.1\): expected 0 < low <= high"),
         (EllipseSampler, {"long": (0.4, 0.2)}, r"long=\(0.4, 0.2\): expected 0 < low <= high"),
         (EllipseSampler, {"long": (0.4, 1.2)}, "high < extent=0.95"),
@@ -159,7 +159,7 @@ def test_more_than_there_is_room_for_is_refused_at_once() -> None:
         ),
         (PolygonSampler, {"gap": -0.1}, "a gap of at least 0, got 0.95 and -0.1"),
         (PolygonSampler, {"gap": math.nan}, "a gap of at least 0, got 0.95 and nan"),
-        (PolygonSampler, {"corners": 2}, "corners >= 3, got 4 and 2"),
+        (PolygonSampler, {"corners": 2}, "PolygonSampler: corners must be at least 3, got 2"),
         (PolygonSampler, {"radius": (-1.0, 0.2)}, "expected 0 < low"),
         (PolygonSampler, {"inside": -1.0}, "inside conductivity must be positive"),
     ],

@@ -30,7 +30,7 @@ def test_configurations_go_to_json_and_back(name):
         ({"epochs": 1, "batch": "ten"}, "batch must be of type int"),
         ({"epochs": 1, "loss": "huber"}, "loss must be one of bce, weighted-bce, soft-dice, l2"),
         ({"epochs": 1, "noise": {"levels": 0.1}}, "levels must be a list"),
-        ({"epochs": 1, "noise": {"levels": ["loud"]}}, "levels must be a list of numbers, got"),
+        ({"epochs": 1, "noise": {"levels": ["loud"]}}, "noise: levels: expected real numbers"),
         ({"epochs": 1, "counts": 3}, "expected a list of numbers of currents"),
         ({"epochs": 1, "counts": "12"}, "expected a list of numbers of currents"),
         ({"epochs": 1, "counts": [1.5]}, "expected a list of numbers of currents"),
@@ -49,7 +49,7 @@ def test_bad_settings_are_refused_in_one_line(values, message):
 
 
 def test_names_that_do_not_exist():
-    with pytest.raises(InputError, match="choose one of paper, flagship, uit-small, smoke"):
+    with pytest.raises(InputError, match="preset must be one of paper, flagship, uit-small, smoke"):
         preset("papers")
 
 

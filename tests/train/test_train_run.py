@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from eitlens.dataset import Dataset, generate
+from eitlens.device import float32_products
 from eitlens.errors import InputError
 from eitlens.evaluate.score import score
 from eitlens.feed import Noise
@@ -27,7 +28,7 @@ from eitlens.train import folder as folders
 from eitlens.train.checkpoint import Progress, read, write
 from eitlens.train.folder import read_log
 from eitlens.train.lock import lock_file
-from eitlens.train.processes import Processes, float32_products
+from eitlens.train.processes import Processes
 from eitlens.train.progress import ProgressTracker
 from eitlens.train.setup import prepare
 from eitlens.train.state import State
@@ -270,7 +271,7 @@ def test_logits_are_computed_in_float32_whatever_was_set(finished, tf32):
     trained.network.register_forward_pre_hook(
         lambda *_: seen.append((torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()))
     )
-    with float32_products("bf16" if tf32 else "32"):
+    with float32_products(tf32, same_shapes=True):
         before = torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()
         trained(torch.ones(1, 2, 128, dtype=torch.float64))
         assert (torch.backends.cudnn.allow_tf32, torch.get_float32_matmul_precision()) == before
@@ -285,7 +286,7 @@ def test_runs_of_one_name_are_not_one_on_the_web(run, tmp_path, monkeypatch):
         given.append(options)
         return SimpleNamespace(log=lambda row, step: None)
 
-    monkeypatch.setattr(loggers, "_package", lambda *_: SimpleNamespace(init=init))
+    monkeypatch.setattr(loggers, "installed", lambda *_: SimpleNamespace(init=init))
     monkeypatch.chdir(tmp_path)
     for folder in (tmp_path / "a/uit", tmp_path / "b/uit", Path("a/uit")):
         loggers.create_logger("wandb", run, folder)

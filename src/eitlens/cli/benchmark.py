@@ -4,6 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.models import NODES, measured
+from eitlens.cli.show import say
+from eitlens.cli.train_options import budget
+from eitlens.cli.train_report import CURVE, draw_curve, observer, progress_bar
+from eitlens.errors import InputError
+from eitlens.files import check_writable, make_folder, write_json
 
 if TYPE_CHECKING:
     import torch
@@ -83,9 +91,7 @@ def table2(
 
     Example: eitlens benchmark table2 --machine "my laptop"
     """
-    from eitlens.cli.models import NODES, measured
     from eitlens.device import pick_device
-    from eitlens.files import check_writable, make_folder, write_json
     from eitlens.paper.table2 import to_json
 
     place = pick_device(device)
@@ -99,11 +105,6 @@ def table2(
 
 
 def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.cli.train_options import budget
-    from eitlens.cli.train_report import draw_curve, observer, progress_bar
     from eitlens.paper.cells import Cell, wanted
     from eitlens.paper.training import RESERVE, fill, missing
 
@@ -128,12 +129,6 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
 
 def _write(root: Path) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.cli.train_report import CURVE, draw_curve
-    from eitlens.errors import InputError
-    from eitlens.files import make_folder
     from eitlens.paper.page import Places, compose
     from eitlens.paper.quotes import cards, refresh, refresh_card
 

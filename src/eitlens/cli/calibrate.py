@@ -4,6 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.generate import recipe
+from eitlens.cli.show import say
+from eitlens.errors import InputError
+from eitlens.files import check_writable, write_atomically
 
 
 def calibrate(
@@ -23,14 +29,8 @@ def calibrate(
 
     Example: eitlens calibrate runs/smoke --samples 32 --misfits 8
     """
-    from rich.console import Console
-
-    from eitlens.cli.generate import recipe
-    from eitlens.cli.show import say
     from eitlens.device import pick_device
-    from eitlens.errors import InputError
     from eitlens.figures.evaluation import calibration_figure
-    from eitlens.files import check_writable, write_atomically
     from eitlens.imaging import calibrate as fitting
     from eitlens.imaging.calibration import FILE
     from eitlens.measure.formats import text
@@ -44,7 +44,7 @@ def calibrate(
     for file in (target, target.with_suffix(".png")):
         check_writable(file)
     with console.status("simulating …") as status:
-        unseen = fitting.test(reader, data, samples)
+        unseen = fitting.first_samples(reader, data, "test", samples)
         found = fitting.fit(reader, data, samples, misfits, status.update)
         status.update("measuring on test samples …")
         effects = fitting.measure(reader, found, unseen, fitting.LEVELS)

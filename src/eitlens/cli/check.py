@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import progress_bar, say
 
 
 def check(
@@ -17,9 +20,6 @@ def check(
     import json
     from dataclasses import asdict
 
-    from rich.console import Console
-
-    from eitlens.cli.show import progress_bar, say
     from eitlens.dataset import check as validate
 
     console = Console(quiet=as_json)

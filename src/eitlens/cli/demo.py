@@ -4,6 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import say
+from eitlens.errors import InputError
 
 
 def demo(
@@ -18,10 +22,6 @@ def demo(
 
     Example: eitlens demo --seed 3
     """
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.errors import InputError
     from eitlens.figures.reconstruction import demo_figure
 
     if not out.suffix:

@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens import weights
+from eitlens.files import make_folder
 
 if TYPE_CHECKING:
     from eitlens.phantom import Phantom
@@ -42,8 +46,6 @@ def doctor(
     Example: eitlens doctor --json
     """
     import json
-
-    from rich.console import Console
 
     if device != "auto":
         _device(device)  # a device that is not there is the user's mistake, not a broken installation
@@ -117,7 +119,6 @@ def _extras() -> str:
 
 
 def _weights() -> str:
-    from eitlens import weights
     from eitlens.imaging import load
 
     weights.default()  # an error that says what to do when there are none
@@ -130,7 +131,6 @@ def _weights() -> str:
 def _folders() -> str:
     from tempfile import TemporaryFile, gettempdir
 
-    from eitlens.files import make_folder
     from eitlens.web.runtime import cache_folder
 
     places = (cache_folder(), Path(gettempdir()))
@@ -155,13 +155,12 @@ def _physics() -> str:
     g = currents.cosine(square, 1)
     energy = float((g * BoundaryIntegralSolver(square).difference(_phantom(), g)).sum() * square.h)
     error = abs(energy / _ENERGY - 1)
-    if error > 1e-8:
+    if error > 1e-8:  # the solver is good to nine digits
         raise ArithmeticError(f"wrong by {error:.1e}: is the linear algebra of this torch sound?")
-    return f"right to {max(error, 1e-12):.0e}"
+    return f"right to {max(error, 1e-12):.0e}"  # the reference has twelve digits
 
 
 def _reconstruction(device: str) -> str:
-    from eitlens import weights
     from eitlens.domain import Square
     from eitlens.forward import BoundaryIntegralSolver, add_noise, currents
     from eitlens.imaging import load

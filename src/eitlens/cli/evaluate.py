@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
+from eitlens.cli.show import progress_bar, say
 from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+from eitlens.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
 
     from eitlens.evaluate.score import Score
-    from eitlens.models.trained import Trained
-    from eitlens.train.supply import Supply
 
 
 def evaluate(
@@ -33,13 +33,7 @@ def evaluate(
 
     Example: eitlens evaluate runs/smoke --tau 0 0.05 0.2
     """
-    from functools import partial
-
-    from rich.console import Console
-
-    from eitlens.cli.show import progress_bar, say
     from eitlens.device import pick_device
-    from eitlens.errors import InputError
     from eitlens.evaluate import evaluation
     from eitlens.evaluate.score import Score, score
     from eitlens.figures.evaluation import reliability_curve
@@ -52,7 +46,9 @@ def evaluate(
     if out is None and (limit or data is not None or currents or weights != "best"):
         _check_new(target)
     supply = open_supply(folder, data)
-    _check_family(supply, trained)
+    given, known = supply.currents.family, trained.features.currents.family
+    if given != known:
+        raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
     samples = supply.split("test", place, limit)
     count, subject = trained.currents.count, {"weights": trained.digest, "data": supply.digest}
     before = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
@@ -63,7 +59,11 @@ def evaluate(
     with progress_bar(console) as bar:
         for level in levels:
             task = bar.add_task(f"τ = {level:g}", total=len(samples))
-            scores[level] = score(trained, samples, level, progress=partial(_advance, bar, task))
+
+            def advance(done: int, task: "TaskID" = task) -> None:
+                bar.update(task, completed=done)
+
+            scores[level] = score(trained, samples, level, progress=advance)
     _print(console, str(run), scores)
     if before.other:
         say(console, f"{target}: held scores of {before.other}, which these replace")
@@ -75,9 +75,7 @@ def evaluate(
 
 
 def _check_new(target: Path) -> None:
-    """Refuse to replace the scores of the run by those of a part of the test split, or of something else."""
-    from eitlens.errors import InputError
-
+    """Refuse to replace the scores of the run by scores of a part of the test split, or of something else."""
     if target.exists():
         raise InputError(
             f"{target}: holds the scores of the run, which --limit, --data, --currents or --weights would replace "
@@ -85,19 +83,7 @@ def _check_new(target: Path) -> None:
         )
 
 
-def _advance(bar: "Progress", task: "TaskID", done: int) -> None:
-    bar.update(task, completed=done)
-
-
-def _check_family(supply: "Supply", trained: "Trained") -> None:
-    from eitlens.errors import InputError
-
-    given, known = supply.currents.family, trained.features.currents.family
-    if given != known:
-        raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
-
-
-def _print(console: "Console", title: str, scores: "dict[float, Score]") -> None:
+def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
     from eitlens.paper.markdown import HEADS

@@ -4,6 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import say
+from eitlens.errors import InputError
+from eitlens.files import check_writable
 
 
 def export(
@@ -31,8 +36,6 @@ def export(
 
     Example: eitlens export --web site --model uit-small
     """
-    from eitlens.errors import InputError
-
     if web is not None and network is None and out is None:
         _page(web, tuple(model or ()), runtime)
     elif network is not None and out is not None and web is None and not model and runtime is None:
@@ -42,10 +45,6 @@ def export(
 
 
 def _network(network: str, out: Path) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.files import check_writable
     from eitlens.web.export import export_network
 
     check_writable(out)
@@ -56,9 +55,6 @@ def _network(network: str, out: Path) -> None:
 
 
 def _page(folder: Path, models: tuple[str, ...], runtime: Path | None) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
     from eitlens.web.export import export_page
     from eitlens.web.gallery import Gallery
 

@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import progress_bar, say
+from eitlens.files import check_writable
 
 
 def figures(
@@ -20,11 +24,7 @@ def figures(
 
     Example: eitlens figures fig3-noise theorem1 --out out/figures
     """
-    from rich.console import Console
-
     from eitlens.checks import choose
-    from eitlens.cli.show import progress_bar, say
-    from eitlens.files import check_writable
     from eitlens.paper.figures.registry import FIGURES
     from eitlens.paper.figures.studio import Studio
     from eitlens.threads import limit

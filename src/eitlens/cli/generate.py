@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import progress_bar, say
 
 if TYPE_CHECKING:
     from eitlens.dataset import DataConfig
@@ -23,9 +26,6 @@ def generate(
 
     Example: eitlens generate --preset smoke --out data/smoke
     """
-    from rich.console import Console
-
-    from eitlens.cli.show import progress_bar, say
     from eitlens.dataset import Part
     from eitlens.dataset import generate as make
 

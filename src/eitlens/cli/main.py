@@ -29,7 +29,7 @@ from eitlens.cli.train import train
 from eitlens.errors import ConvergenceError, InputError
 
 _UsageError: Any = typer.BadParameter.__base__
-"""What is raised for a wrong word on the command line; newer versions of typer do not take it from click."""
+"""The error for a wrong word on the command line; newer versions of typer do not take it from click."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def _one_line() -> Iterator[None]:
 
 
 class _Commands(TyperGroup):
-    """Tells of mistakes in one line: its own, those of the commands, and the library's."""
+    """The group of all commands; a mistake in it, in a command or in the library's input is one line."""
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         with _one_line():

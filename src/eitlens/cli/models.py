@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 if TYPE_CHECKING:
     from eitlens.evaluate import Cost
@@ -49,7 +50,6 @@ def models(
 
 def measured(names: list[str] | None, n: int, batch: int, device: str, timed: bool) -> "list[Cost]":
     """Measure the costs of the networks named, or of all, behind a bar."""
-    from rich.console import Console
     from rich.progress import track
 
     from eitlens.evaluate import measure
@@ -62,7 +62,6 @@ def measured(names: list[str] | None, n: int, batch: int, device: str, timed: bo
 
 
 def _print_table(costs: "list[Cost]", n: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(

@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import say
+from eitlens.errors import InputError
+from eitlens.files import check_writable, make_folder, write_atomically
 
 if TYPE_CHECKING:
     from eitlens.imaging import Reconstruction
@@ -50,7 +55,6 @@ def reconstruct(
     Example: eitlens reconstruct data.npz -o image.png --refine 12
     """
     from eitlens.device import available_cores
-    from eitlens.errors import InputError
     from eitlens.imaging import Options
     from eitlens.imaging.methods import METHODS
     from eitlens.measure import files
@@ -74,7 +78,6 @@ def reconstruct(
 def _shown(method: str) -> "Iterator[Progress]":
     """A bar that moves when it is told how far a method is, and says meanwhile that something is being done."""
     from rich import progress
-    from rich.console import Console
 
     text, bar = progress.TextColumn("{task.description}"), progress.BarColumn()
     console = Console(stderr=True)  # standard output may be a pipe
@@ -89,9 +92,6 @@ def _shown(method: str) -> "Iterator[Progress]":
 
 
 def _check_targets(targets: list[Path], source: Path) -> None:
-    from eitlens.errors import InputError
-    from eitlens.files import check_writable
-
     for target in targets:
         if target.suffix.lower() not in _SUFFIXES:
             raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
@@ -99,7 +99,6 @@ def _check_targets(targets: list[Path], source: Path) -> None:
 
 
 def _write(found: "Reconstruction", target: Path) -> None:
-    from eitlens.files import make_folder, write_atomically
     from eitlens.measure.formats import npz, text
 
     make_folder(target.parent)
@@ -117,10 +116,6 @@ def _write(found: "Reconstruction", target: Path) -> None:
 
 
 def _tell(found: "Reconstruction", targets: list[Path]) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-
     console = Console()
     facts = [f"{found.method} {found.model}".strip()]
     # An index that is no probability has no outline: what is above its half says nothing.

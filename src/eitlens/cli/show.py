@@ -3,32 +3,31 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
 
-def say(console: "Console", text: str, path: Path | None = None, style: str = "") -> None:
+def say(console: Console, text: str, path: Path | None = None, style: str = "") -> None:
     """A line, ended by a path in bold where one is given.
 
     Neither is taken for markup, whatever brackets a user's names have, and in a pipe both stay on one line.
     """
-    from rich.text import Text
-
     line = Text(text, style)
     if path is not None:
         line.append(str(path), "bold")
     console.print(line, soft_wrap=True)
 
 
-def progress_bar(console: "Console") -> "Progress":
+def progress_bar(console: Console) -> "Progress":
     """A bar with the number done, the rate and the time left; nothing in a pipe, where a bar is noise."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
-    from rich.text import Text
 
     class Rate(ProgressColumn):
-        """So many a second."""
+        """The number done a second."""
 
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")

@@ -3,14 +3,17 @@
 import json
 import math
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+
+from eitlens.cli.show import say
+from eitlens.errors import InputError, prefix_errors
+from eitlens.files import check_writable, read_bytes, write_json
 
 if TYPE_CHECKING:
-    from eitlens.measure import Measurement
     from eitlens.phantom import Phantom
 
 _FINE = 200
@@ -63,17 +66,16 @@ def simulate(
 
     Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.files import check_writable
+    from eitlens.domain import bodies
+    from eitlens.forward.automatic import simulate as solve
+    from eitlens.forward.currents import cosine
     from eitlens.measure import files
     from eitlens.measure.formats import text
+    from eitlens.measure.measurement import measured
 
-    inclusions = _chosen(phantom, random)
+    inclusions, where = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
-    where = "" if phantom is None else _name(phantom)
     if electrodes:
         row = {
             "coverage": coverage,
@@ -85,8 +87,13 @@ def simulate(
         tank = {"height": height, "snr": snr, "seed": seed}
         _write(_readings(inclusions, body, scale, electrodes, row, words, tank), out)
         return
+    # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
+    domain = bodies.chosen(body).at(max(n, _FINE) if points else n)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
-        measurement, solver = _measured(inclusions, where, currents, tau, seed, points, n, body)
+        g = cosine(domain, currents)
+        with prefix_errors(where):
+            clean, solver = solve(inclusions, domain, g)
+        measurement = measured(domain, g, clean, inclusions.outside, tau, seed, points)
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
@@ -96,48 +103,18 @@ def simulate(
     say(Console(), f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: ", out)
 
 
-def _chosen(path: Path | None, seed: int | None) -> "Phantom":
-    """Take the phantom from a file, or draw a random one."""
-    from eitlens.errors import InputError
+def _chosen(path: Path | None, seed: int | None) -> "tuple[Phantom, str]":
+    """Take the phantom from a file, or draw a random one; and the name of the file."""
     from eitlens.phantom import EllipseSampler
-
-    if path is not None and seed is None:
-        return _phantom(path)
-    if path is None and seed is not None:
-        return EllipseSampler(seed=seed, disjoint=True).phantom(0)
-    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
-
-
-def _phantom(path: Path) -> "Phantom":
-    from eitlens.errors import InputError
     from eitlens.phantom import files as phantoms
 
-    try:
-        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as stream:
-            return phantoms.parse(stream.read(phantoms.LARGEST_FILE + 1), _name(path))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}: give a phantom as JSON (docs/measurements.md)") from None
-
-
-def _name(path: Path) -> str:
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def _measured(
-    phantom: "Phantom", where: str, count: int, tau: float, seed: int, points: int, n: int, body: str
-) -> "tuple[Measurement, str]":
-    from eitlens.domain import bodies
-    from eitlens.errors import naming
-    from eitlens.forward import currents
-    from eitlens.forward.automatic import simulate as solve
-    from eitlens.measure.measurement import measured
-
-    # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    domain = bodies.chosen(body).at(max(n, _FINE) if points else n)
-    g = currents.cosine(domain, count)
-    with naming(where):
-        clean, solver = solve(phantom, domain, g)
-    return measured(domain, g, clean, phantom.outside, tau, seed, points), solver
+    if path is not None and seed is None:
+        remedy = "give a phantom as JSON (docs/measurements.md)"
+        content, where = read_bytes(path, phantoms.LARGEST_FILE + 1, remedy)
+        return phantoms.parse(content, where), where
+    if path is None and seed is not None:
+        return EllipseSampler(seed=seed, disjoint=True).phantom(0), ""
+    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
 
 
 def _readings(
@@ -161,11 +138,6 @@ def _readings(
 
 
 def _write(values: dict[str, Any], out: Path) -> None:
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.files import write_json
-
     if str(out) == "-":
         sys.stdout.write(json.dumps(values) + "\n")
         return

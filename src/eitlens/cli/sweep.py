@@ -1,14 +1,16 @@
 """`eitlens sweep`: how good a trained network is on data it was not trained for."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from itertools import count
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from eitlens.cli.show import progress_bar, say
 from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
-
-if TYPE_CHECKING:
-    from eitlens.dataset import DataConfig
+from eitlens.errors import InputError
+from eitlens.files import write_json
 
 
 def sweep(
@@ -26,17 +28,11 @@ def sweep(
 
     Example: eitlens sweep runs/smoke --kind noise --kind contrast --samples 16
     """
-    from itertools import count
-
-    from rich.console import Console
-
     from eitlens.checks import choose
-    from eitlens.cli.show import progress_bar, say
     from eitlens.device import pick_device
     from eitlens.evaluate.sweep import SWEEPS, earlier, joined
     from eitlens.evaluate.sweep import sweep as measure
     from eitlens.figures.evaluation import sweep_figure
-    from eitlens.files import write_json
     from eitlens.models.trained import Trained
 
     console, kinds = Console(), kind or list(SWEEPS)
@@ -44,7 +40,9 @@ def sweep(
         choose("sweep", name, tuple(SWEEPS))
     folder = run_folder(run)
     trained = Trained.load(folder, weights, pick_device(device))
-    target, home = score_file(folder, "sweep.json", out), _recipe(folder)
+    target, home = score_file(folder, "sweep.json", out), open_supply(folder, None).recipe
+    if home is None:
+        raise InputError(f"{folder}: trained on an imported data set, which has no recipe to sweep from")
     before = earlier(target, kinds, samples, tau, trained.digest, named=out is not None)
     done, total = count(), sum(len(SWEEPS[name](home)) for name in kinds)
     with progress_bar(console) as bar:
@@ -63,16 +61,6 @@ def sweep(
             f"relative L2 {found['relative_l2'].mean:.3f}, cross entropy {found['cross_entropy'].mean:.4f}",
         )
     picture, points = target.with_suffix(".png"), joined(before, points)
-    write_json(target, [point.to_dict() for point in points])
+    write_json(target, [asdict(point) for point in points])
     sweep_figure(points, picture, f"{folder.resolve().name}, L = {trained.currents.count}")
     say(console, "picture: ", picture)
-
-
-def _recipe(run: Path) -> "DataConfig":
-    """The recipe of the data that the network was trained on."""
-    from eitlens.errors import InputError
-
-    recipe = open_supply(run, None).recipe
-    if recipe is None:
-        raise InputError(f"{run}: trained on an imported data set, which has no recipe to sweep from")
-    return recipe

@@ -1,12 +1,16 @@
 """`eitlens train`: train a network; stopped or killed and started again, it goes on where it was."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from eitlens.cli.show import say
+from eitlens.cli.train_options import budget, build_recipe, changed_settings
+from eitlens.cli.train_report import draw_curve, observer, progress_bar, rank
+from eitlens.errors import InputError
+from eitlens.files import check_writable
 
 
 def train(
@@ -39,13 +43,6 @@ def train(
 
     Example: eitlens train --preset smoke --out runs/smoke
     """
-    from rich.console import Console
-
-    from eitlens.cli.show import say
-    from eitlens.cli.train_options import budget, build_recipe, changed_settings
-    from eitlens.cli.train_report import draw_curve, observer, progress_bar, rank
-    from eitlens.errors import InputError
-    from eitlens.files import check_writable
     from eitlens.train import train as fit
     from eitlens.train.folder import RunFolder
     from eitlens.train.loggers import create_logger
@@ -71,7 +68,7 @@ def train(
             result = fit(recipe, out, device, limit, tuple(observers))
     except KeyboardInterrupt:
         say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
-        raise typer.Exit(130) from None
+        raise typer.Exit(130) from None  # 128 + SIGINT, as shells count
     if rank() > 0:
         return
     draw_curve(out)
@@ -87,10 +84,8 @@ def train(
         say(console, "run: ", out)
 
 
-def _export(console: "Console", run: Path, target: Path) -> None:
-    """Copy 16-bit weights, configuration, log and results; the first process copies for all."""
-    from eitlens.cli.show import say
-    from eitlens.cli.train_report import rank
+def _export(console: Console, run: Path, target: Path) -> None:
+    """Copy 8-bit weights, configuration, log and results; the first process copies for all."""
     from eitlens.models.trained import save_compact
 
     if rank() > 0:

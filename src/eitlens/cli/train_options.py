@@ -5,6 +5,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eitlens.errors import InputError
+
 if TYPE_CHECKING:
     from eitlens.train import TrainConfig
 
@@ -55,8 +57,6 @@ def changed_settings(
 
 def budget(option: str, minutes: float | None) -> float:
     """The minutes that an option gives; no limit where it is left out."""
-    from eitlens.errors import InputError
-
     if minutes is None:
         return math.inf
     if not 0 <= minutes < math.inf:
@@ -65,8 +65,6 @@ def budget(option: str, minutes: float | None) -> float:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    from eitlens.errors import InputError
-
     key, equals, value = text.partition("=")
     if not equals:
         raise InputError(f"--set {text}: expected key=value, as schedule.lr=5e-4")

@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
+from eitlens.cli.show import say
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
     from eitlens.train import Observer, TrainConfig
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 CURVE = "learning_curve.png"
 
 
-def progress_bar(console: "Console") -> "Progress":
+def progress_bar(console: Console) -> "Progress":
     """A bar of how much of a run is done, how well and how fast it goes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -31,8 +34,6 @@ def progress_bar(console: "Console") -> "Progress":
 
 def observer(bar: "Progress", recipe: "TrainConfig") -> "Observer":
     """An observer that moves the bar with each row, and leaves a line for each validation."""
-    from eitlens.cli.show import say
-
     task = bar.add_task(recipe.network.preset, total=1.0, told="")
 
     def observe(row: dict[str, float]) -> None:

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eitlens import weights
+from eitlens.errors import InputError
+from eitlens.files import check_writable, make_folder
+
 if TYPE_CHECKING:
     from eitlens.train.supply import Supply
 
@@ -16,17 +20,11 @@ Out = Annotated[Path | None, typer.Option(help="A .json file for the scores; in 
 
 def run_folder(run: Path) -> Path:
     """The folder of a run, or of a network of the package by its name."""
-    from eitlens import weights
-
     return run if weights.is_folder(str(run)) else weights.find(run)
 
 
 def score_file(folder: Path, name: str, out: Path | None) -> Path:
     """The file of the scores, checked before they are computed; their picture goes beside it."""
-    from eitlens import weights
-    from eitlens.errors import InputError
-    from eitlens.files import check_writable, make_folder
-
     if out is None and weights.owns(folder):
         raise InputError(
             f"{folder}: a network of the package keeps the scores it came with: say where these go, as --out {name}"
@@ -41,7 +39,7 @@ def score_file(folder: Path, name: str, out: Path | None) -> Path:
 
 
 def open_supply(run: Path, data: Path | None) -> "Supply":
-    """The test data: the data set given, that of the run, or its recipe if that is not here."""
+    """The test data: the data set given, else the data set of the run, or its recipe if the set is not here."""
     from dataclasses import replace
 
     from eitlens.train import SourceConfig, TrainConfig

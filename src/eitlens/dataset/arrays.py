@@ -1,7 +1,5 @@
 """A data set from arrays that one already has: boundary differences and pictures of the truth."""
 
-import hashlib
-from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -10,17 +8,12 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.dataset.config import Split
-from eitlens.dataset.manifest import FILE, Manifest, list_shards, write_manifest
-from eitlens.dataset.samples import Samples, pack
-from eitlens.dataset.shard import Header, made_with, shard_name, write_shard
+from eitlens.dataset.imported import ImportWriter
 from eitlens.domain import Domain, check_boundary_values
-from eitlens.domain.base import CPU
 from eitlens.errors import InputError
-from eitlens.files import make_folder
 from eitlens.forward.currents import CurrentsConfig, project
 
-_SHARD = 400
-"""Samples in a file, as in generated data sets."""
+_SHARD = 400  # samples in a file, as in generated data sets
 
 
 def write_arrays(
@@ -35,39 +28,11 @@ def write_arrays(
     mask = _checked_truth(truth)
     here = body.at(mask.shape[-1] - 1)
     data = _checked_difference(difference, here, len(mask), currents.count)
-    if (folder / FILE).exists() or (folder / shard_name(0)).exists():
-        raise InputError(f"{folder} already holds a data set: choose an empty folder")
-    make_folder(folder)
-    digest = hashlib.sha256(data.numpy().tobytes() + mask.numpy().tobytes()).hexdigest()
-    headers: dict[str, Header] = {}
-    for start in range(0, len(data), _SHARD):
-        rows = torch.arange(start, min(start + _SHARD, len(data)))
-        header = Header(
-            digest,
-            start,
-            start + len(rows),
-            here.shape[0] - 1,
-            asdict(currents),
-            made_with(CPU),
-            body=body.name,
-        )
-        headers[shard_name(len(headers))] = header
-        write_shard(
-            folder / shard_name(len(headers) - 1),
-            header,
-            Samples(rows, data[rows], pack(mask[rows]), here.shape[0], None),
-        )
-    manifest = Manifest(
-        name=folder.name,
-        n=here.shape[0] - 1,
-        currents=currents,
-        splits=_splits(len(data), *parts),
-        source={"imported": {"arrays": digest}},
-        made_with=(made_with(CPU),),
-        shards=list_shards(folder, headers),
-        body=body.name,
-    )
-    write_manifest(folder, manifest)
+    splits = _splits(len(data), *parts)
+    writer = ImportWriter(folder, here, currents, data.numpy().tobytes() + mask.numpy().tobytes())
+    for rows in torch.split(torch.arange(len(data)), _SHARD):
+        writer.add(data[rows], mask[rows])
+    writer.finish(folder.name, splits, {"arrays": writer.digest})
 
 
 def _checked_truth(truth: object) -> Bool[Tensor, "samples nx ny"]:

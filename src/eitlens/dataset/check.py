@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from eitlens.dataset.config import DataConfig
-from eitlens.dataset.manifest import Shard
 from eitlens.dataset.read import Dataset
 from eitlens.dataset.samples import Samples, pack
 from eitlens.dataset.shard import read_samples, verify
@@ -16,13 +15,14 @@ from eitlens.files import sha256
 from eitlens.phantom import indicator
 from eitlens.phantom.tensors import to_tensors
 
-_SPOT = 4
-_MEAN = 1e-9
+_SPOT = 4  # samples a file whose phantoms are drawn again: enough to find another seed or sampler
+_ROUNDING = 1e-12  # of numbers of size 1, computed on another machine
+_MEAN = 1e-9  # of the largest value: what rounding leaves, with three digits to spare
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What `check` looked at."""
+    """The numbers of a data set that `check` found sound."""
 
     samples: int
     currents: int
@@ -41,7 +41,11 @@ def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> C
     shards = dataset.manifest.shards
     area, spots = 0.0, 0
     for shard in shards:
-        _check_bytes(folder / shard.file, shard)
+        verify(folder / shard.file)
+        if sha256(folder / shard.file) != shard.sha256:
+            raise InputError(
+                f"{folder / shard.file}: checksum mismatch with the manifest: delete it and generate again"
+            )
         samples = read_samples(folder / shard.file, shard.start, shard.stop)
         _check_mean(folder / shard.file, samples)
         spots += _check_phantoms(folder / shard.file, dataset, samples[:_SPOT])
@@ -60,14 +64,8 @@ def check(folder: Path, progress: Callable[[int, int], None] | None = None) -> C
     )
 
 
-def _check_bytes(path: Path, shard: Shard) -> None:
-    verify(path)
-    if sha256(path) != shard.sha256:
-        raise InputError(f"{path}: checksum mismatch with the manifest: delete it and generate again")
-
-
 def _check_mean(path: Path, samples: Samples) -> None:
-    """Both f and f0 have zero mean over the boundary."""
+    """Check that the data have zero mean over the boundary, as f and f0 do."""
     mean = samples.difference.mean(-1).abs().amax()
     if bool(mean > _MEAN * samples.difference.abs().amax()):
         raise InputError(
@@ -76,7 +74,7 @@ def _check_mean(path: Path, samples: Samples) -> None:
 
 
 def _check_phantoms(path: Path, dataset: Dataset, samples: Samples) -> int:
-    """The phantoms are those of the sampler, and the masks those of the phantoms."""
+    """Check that the sampler draws these phantoms, and that the masks show them."""
     if samples.phantoms is None:
         return 0
     if not torch.equal(pack(indicator(dataset.domain, samples.phantoms)), samples.packed):
@@ -92,7 +90,7 @@ def _check_drawn(path: Path, config: DataConfig, samples: Samples) -> None:
     assert samples.phantoms is not None
     drawn = to_tensors(config.sampler.build().sample(samples.index))
     for name, stored in to_tensors(samples.phantoms).items():
-        if name not in drawn or not torch.allclose(drawn[name].double(), stored.double(), rtol=0, atol=1e-12):
+        if name not in drawn or not torch.allclose(drawn[name].double(), stored.double(), 0, _ROUNDING):
             raise InputError(
                 f"{path}: {name} differs from what the sampler draws: made by another version? generate again"
             )

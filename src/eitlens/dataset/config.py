@@ -1,4 +1,4 @@
-"""What a data set is made of: frozen dataclasses that go to JSON and back. An unknown key is an error."""
+"""The configuration of a data set: frozen dataclasses that go to JSON and back. An unknown key is an error."""
 
 import hashlib
 import json
@@ -86,7 +86,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         BODIES.check("body", self.body)
-        at_least("n", self.n, 16)
+        at_least("n", self.n, 16)  # cells: a smaller grid hardly has a node in an ellipse
         if self.n > FINEST:
             raise InputError(f"n must be at most {FINEST}, got {self.n}: choose a coarser grid")
         at_least("shard", self.shard, 1)
@@ -128,7 +128,7 @@ class DataConfig:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The configuration as plain JSON values."""
         return without_square(asdict(self))
 
     @staticmethod

@@ -15,7 +15,7 @@ from threading import Event, Lock
 import torch
 
 from eitlens.dataset.config import DataConfig
-from eitlens.dataset.manifest import FILE, Manifest, list_shards, read_manifest, write_manifest
+from eitlens.dataset.manifest import FILE, read_manifest, write_manifest
 from eitlens.dataset.samples import Samples, concatenate, packed_size
 from eitlens.dataset.shard import (
     DamagedError,
@@ -29,14 +29,13 @@ from eitlens.dataset.shard import (
 from eitlens.dataset.simulate import Simulator
 from eitlens.device import available_cores, pick_device
 from eitlens.errors import InputError
-from eitlens.files import make_folder, sweep
+from eitlens.files import make_folder, remove_leftovers
 from eitlens.threads import limit
 
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""
-_CPU_BLOCK = 20
-_LARGEST = 4 * 2**30
-"""Most bytes of a file, which are in memory until it is written."""
+_CPU_BLOCK = 20  # samples at once on a CPU: 200 MB while they are solved; fixed, as the bytes depend on it
+_LARGEST = 4 * 2**30  # bytes of a file, which are in memory until it is written
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Part:
 
     @staticmethod
     def of_process() -> "Part":
-        """This process's part under torchrun, everything otherwise."""
+        """The part of this process under torchrun, everything otherwise."""
         return Part(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did."""
+    """The work of one call of `generate`."""
 
     made: int
     kept: int
@@ -101,8 +100,9 @@ def generate(
     where = pick_device(device)
     _check_shard(config)
     make_folder(folder)
-    _refuse_other(config, folder)
-    sweep(folder)
+    if (folder / FILE).exists() and read_manifest(folder).source != {"config": config.to_dict()}:
+        raise InputError(f"{folder} holds another data set: choose an empty folder, or delete it first")
+    remove_leftovers(folder)
     mine = [k for k in range(len(config.shards)) if k % part.count == part.index]
     state = {k: _state(folder / shard_name(k), config.digest) for k in mine}
     job = _Making(config, folder, where, progress, _samples(config, mine))
@@ -151,7 +151,9 @@ class _Making:
                 return
             blocks.append(self.simulator(torch.arange(first, min(first + size, stop))))
             self.advance(len(blocks[-1]))
-        header = _header(self.config, k, self.device)
+        config, made = self.config, made_with(self.device)
+        currents = asdict(config.currents)
+        header = Header(config.digest, start, stop, config.n, currents, made, body=config.body)
         write_shard(self.folder / shard_name(k), header, concatenate(blocks))
 
     def advance(self, samples: int) -> None:
@@ -174,12 +176,6 @@ def _check_shard(config: DataConfig) -> None:
             f"shard: a file of {samples:,} samples would take {samples * each / 1e9:,.0f} GB, and more in memory: "
             f"set it to at most {most:,}"
         )
-
-
-def _header(config: DataConfig, k: int, device: torch.device) -> Header:
-    start, stop = config.shards[k]
-    currents = asdict(config.currents)
-    return Header(config.digest, start, stop, config.n, currents, made_with(device), body=config.body)
 
 
 def _state(path: Path, digest: str) -> str:
@@ -205,12 +201,6 @@ def _check_same(path: Path, header: Header, digest: str) -> None:
         )
 
 
-def _refuse_other(config: DataConfig, folder: Path) -> None:
-    """A finished data set of another configuration stays as it is."""
-    if (folder / FILE).exists() and read_manifest(folder).source != {"config": config.to_dict()}:
-        raise InputError(f"{folder} holds another data set: choose an empty folder, or delete it first")
-
-
 def _finish(config: DataConfig, folder: Path) -> bool:
     """Write the manifest if every shard is there; any number of processes may, the bytes are the same."""
     names = [shard_name(k) for k in range(len(config.shards))]
@@ -219,17 +209,7 @@ def _finish(config: DataConfig, folder: Path) -> bool:
     headers = {name: read_header(folder / name) for name in names}
     for name, header in headers.items():
         _check_same(folder / name, header, config.digest)
-    manifest = Manifest(
-        name=config.name,
-        n=config.n,
-        currents=config.currents,
-        splits=config.ranges,
-        source={"config": config.to_dict()},
-        made_with=tuple(sorted({header.made_with for header in headers.values()})),
-        shards=list_shards(folder, headers),
-        body=config.body,
-    )
-    write_manifest(folder, manifest)
+    write_manifest(folder, config.name, headers, config.ranges, {"config": config.to_dict()})
     return True
 
 

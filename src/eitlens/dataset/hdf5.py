@@ -9,37 +9,36 @@ to any noise level, with gradients up to the boundary. A φ that is not harmonic
 another feature) is refused.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens.checks import installed
 from eitlens.dataset.config import Split
-from eitlens.dataset.manifest import FILE, Manifest, list_shards, write_manifest
-from eitlens.dataset.neumann_data import recover
+from eitlens.dataset.imported import ImportWriter
+from eitlens.dataset.neumann_data import neumann_data
 from eitlens.dataset.read import Dataset
-from eitlens.dataset.samples import Samples, pack
-from eitlens.dataset.shard import Header, made_with, shard_name, write_shard
 from eitlens.domain import Square
-from eitlens.domain.base import CPU
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, make_folder
 from eitlens.forward.currents import CurrentsConfig
 
+NEEDED = "HDF5 files need h5py: pip install 'eitlens[io]'"
 PHI, TARGET, TARGET_KEY = "phi_bm10bp1", "I_true_num4", "I_true"
-_BATCH = 100
+_BATCH = 100  # samples in memory at once: 97 MB of φ, and a file of an imported set
+_TRAIN = 0.8  # of the samples that are not for testing, as in the paper
 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was found."""
+    """The numbers of an import."""
 
     samples: int
     residual: float
@@ -51,18 +50,11 @@ class ImportReport:
     """
 
 
-class _Block(NamedTuple):
-    """Some samples of the published layout, axes [x, y]."""
-
-    phi: Float64[Tensor, "samples channels nx ny"]
-    mask: Bool[Tensor, "samples nx ny"]
-
-
 def export_hdf5(
     dataset: Dataset, folder: Path, split: Split, part: int = 1, dtype: torch.dtype = torch.float32
 ) -> tuple[Path, Path]:
     """Write a split as one part of the published layout: 485 KB a sample for 3 currents in float32."""
-    h5py = _h5py()
+    h5py = installed("h5py", NEEDED)
     make_folder(folder)
     paths = folder / f"{PHI}_part{part}.h5", folder / f"{TARGET}_part{part}.h5"
     start, stop = dataset.manifest.splits[split]
@@ -97,86 +89,63 @@ def import_hdf5(
         test: how many of the last samples are for testing; of the others 80 % are for training.
         tolerance: the largest residual before a φ counts as not harmonic.
     """
-    if (folder / FILE).exists() or (folder / shard_name(0)).exists():
-        raise InputError(f"{folder} already holds a data set: import into an empty folder")
-    h5py, currents = _h5py(), CurrentsConfig() if currents is None else currents
+    h5py, currents = installed("h5py", NEEDED), CurrentsConfig() if currents is None else currents
     pairs = [(_find(source, PHI, part), _find(source, TARGET, part)) for part in parts]
-    count = sum(_count(h5py, phi) for phi, _ in pairs)
+    shapes = [_shape(h5py, *pair, currents.count) for pair in pairs]
+    sides, count = {shape[-1] for shape in shapes}, sum(shape[0] for shape in shapes)
+    if len(sides) != 1:
+        raise InputError(f"{source}: parts of {sorted(sides)} nodes a side: import them one by one")
     if not 0 <= test < count:
         raise InputError(f"test={test}: expected fewer than the {count} samples there are")
-    make_folder(folder)
-    digest = hashlib.sha256(repr((currents, pairs)).encode()).hexdigest()
-    headers: dict[str, Header] = {}
-    residual, correlation, n, start = 0.0, torch.zeros(currents.count, dtype=torch.float64), 0, 0
-    for block in (block for pair in pairs for block in _blocks(h5py, *pair, currents.count)):
-        n = _same_grid(source, n, block)
-        samples, error = _recovered(source, start, block, tolerance)
-        name, start = shard_name(len(headers)), start + len(samples)
-        headers[name] = Header(digest, start - len(samples), start, n, asdict(currents), made_with(CPU))
-        write_shard(folder / name, headers[name], samples)
+    square = Square(sides.pop() - 1)
+    writer = ImportWriter(folder, square, currents, repr((currents, pairs)).encode())
+    residual, correlation = 0.0, torch.zeros(currents.count, dtype=torch.float64)
+    for phi, mask in (block for pair in pairs for block in _blocks(h5py, *pair, currents.count)):
+        difference, error = neumann_data(square, phi)
+        if error > tolerance:
+            raise InputError(
+                f"{source}: φ from sample {writer.count} on is not harmonic ({error:.1%} off): "
+                "noise in φ, another layout? raise the tolerance to import it all the same"
+            )
+        writer.add(difference, mask)
         residual = max(residual, error)
-        correlation += _correlation(currents.build(Square(n)), samples.difference).sum(0)
-    report = ImportReport(start, residual, tuple((correlation / start).tolist()))
+        correlation += _correlation(currents.build(square), difference).sum(0)
+    report = ImportReport(count, residual, tuple((correlation / count).tolist()))
     files = [path.name for pair in pairs for path in pair]
-    _write_manifest(folder, headers, currents, n, test, {"files": files} | asdict(report))
+    writer.finish("imported", _splits(count, test), {"files": files} | asdict(report))
     return report
-
-
-def _recovered(source: Path, start: int, block: _Block, tolerance: float) -> tuple[Samples, float]:
-    side = block.phi.shape[-1]
-    difference, error = recover(Square(side - 1), block.phi)
-    if error > tolerance:
-        raise InputError(
-            f"{source}: φ from sample {start} on is not harmonic ({error:.1%} off): "
-            "noise in φ, another layout? raise the tolerance to import it all the same"
-        )
-    index = torch.arange(start, start + len(difference))
-    return Samples(index, difference, pack(block.mask), side, None), error
-
-
-def _same_grid(source: Path, n: int, block: _Block) -> int:
-    found = block.phi.shape[-1] - 1
-    if n not in (0, found):
-        raise InputError(f"{source}: parts of {n} and of {found} cells a side: import them one by one")
-    return found
 
 
 def _correlation(currents: Tensor, difference: Tensor) -> Float64[Tensor, "samples currents"]:
     size = (currents.square().sum(-1) * difference.square().sum(-1)).sqrt()
-    return (currents * difference).sum(-1) / size.clamp(min=1e-300)
+    return (currents * difference).sum(-1) / size.clamp(min=1e-300)  # 0 of no data
 
 
-def _write_manifest(
-    folder: Path,
-    headers: dict[str, Header],
-    currents: CurrentsConfig,
-    n: int,
-    test: int,
-    note: dict[str, Any],
-) -> None:
-    count = note["samples"]
-    train = int(0.8 * (count - test))
-    splits: dict[Split, tuple[int, int]] = {
-        "train": (0, train),
-        "validation": (train, count - test),
-        "test": (count - test, count),
-    }
-    shards = list_shards(folder, headers)
-    manifest = Manifest("imported", n, currents, splits, {"imported": note}, (made_with(CPU),), shards)
-    write_manifest(folder, manifest)
+def _splits(count: int, test: int) -> dict[Split, tuple[int, int]]:
+    train = int(_TRAIN * (count - test))
+    return {"train": (0, train), "validation": (train, count - test), "test": (count - test, count)}
 
 
-def _count(h5py: Any, path: Path) -> int:
-    with _opened(h5py, path) as file:
-        return len(file[next(iter(file))])
-
-
-def _blocks(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> Iterator[_Block]:
+def _shape(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> tuple[int, ...]:
+    """The shape of φ in a part; targets of another shape are refused."""
     with _opened(h5py, phi_path) as phi_file, _opened(h5py, target_path) as target_file:
         if TARGET_KEY not in target_file:
             raise InputError(f"{target_path}: expected the key {TARGET_KEY!r}, it has {list(target_file)}")
+        phi: tuple[int, ...] = phi_file[next(iter(phi_file))].shape
+        target = target_file[TARGET_KEY].shape
+    good = len(phi) == 4 and phi[1] >= channels and phi[2] == phi[3] and target == (phi[0], *phi[2:])
+    if not good:
+        raise InputError(
+            f"{phi_path}: φ of shape {phi} and targets of shape {target}, "
+            f"expected (N, {channels} or more, n, n) and (N, n, n)"
+        )
+    return phi
+
+
+def _blocks(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """φ (samples, channels, n, n) and masks (samples, n, n), axes [x, y], some samples at once."""
+    with _opened(h5py, phi_path) as phi_file, _opened(h5py, target_path) as target_file:
         phi, target = phi_file[next(iter(phi_file))], target_file[TARGET_KEY]
-        _check_shapes(phi_path, phi.shape, target.shape, channels)
         for first in range(0, len(phi), _BATCH):
             rows = slice(first, first + _BATCH)
             values = torch.from_numpy(phi[rows, :channels]).to(torch.float64)
@@ -184,16 +153,7 @@ def _blocks(h5py: Any, phi_path: Path, target_path: Path, channels: int) -> Iter
                 raise InputError(
                     f"{phi_path}: NaN or infinite φ from sample {first} on: repair the file first"
                 )
-            yield _Block(values, torch.from_numpy(target[rows]).mT > 0.5)
-
-
-def _check_shapes(path: Path, phi: tuple[int, ...], target: tuple[int, ...], channels: int) -> None:
-    good = len(phi) == 4 and phi[1] >= channels and phi[2] == phi[3] and target == (phi[0], *phi[2:])
-    if not good:
-        raise InputError(
-            f"{path}: φ of shape {phi} and targets of shape {target}, "
-            f"expected (N, {channels} or more, n, n) and (N, n, n)"
-        )
+            yield values, torch.from_numpy(target[rows]).mT > 0.5
 
 
 def _find(source: Path, stem: str, part: int) -> Path:
@@ -226,11 +186,3 @@ def _fresh(h5py: Any, path: Path) -> Iterator[Any]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("HDF5 files need h5py: pip install 'eitlens[io]'") from None
-    return h5py

@@ -1,6 +1,5 @@
 """The table of contents of a data set, `manifest.json`: written last, so where it is, the set is whole."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ from eitlens.dataset.config import SPLITS, Split
 from eitlens.dataset.shard import VERSION, Header
 from eitlens.domain.bodies import SQUARE, without_square
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, sha256, write_atomically
+from eitlens.files import read_json, sha256, write_json
 from eitlens.forward.currents import CurrentsConfig
 
 FILE = "manifest.json"
 FORMAT = "eitlens-data"
+_AGAIN = "delete it and run `eitlens generate` again"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the data set is, where each sample is, every file's checksum. No clock: the same bytes."""
+    """The contents of a data set: where each sample is, every file's checksum. No clock: the same bytes."""
 
     name: str
     n: int
@@ -51,18 +51,24 @@ class Manifest:
         return self.shards[-1].stop
 
 
-def list_shards(folder: Path, headers: dict[str, Header]) -> tuple[Shard, ...]:
-    """The files with their sizes and checksums."""
-    return tuple(
-        Shard(name, header.start, header.stop, (folder / name).stat().st_size, sha256(folder / name))
-        for name, header in headers.items()
+def write_manifest(
+    folder: Path,
+    name: str,
+    headers: dict[str, Header],
+    splits: dict[Split, tuple[int, int]],
+    source: dict[str, Any],
+) -> None:
+    """Write the manifest of files with these headers, whole or not at all."""
+    shards = tuple(
+        Shard(file, header.start, header.stop, (folder / file).stat().st_size, sha256(folder / file))
+        for file, header in headers.items()
     )
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write it, whole or not at all."""
+    first, *_ = headers.values()
+    currents = CurrentsConfig(**first.currents)
+    made_with = tuple(sorted({header.made_with for header in headers.values()}))
+    manifest = Manifest(name, first.n, currents, splits, source, made_with, shards, body=first.body)
     values = {"format": FORMAT, "version": VERSION} | without_square(asdict(manifest))
-    write_atomically(folder / FILE, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
+    write_json(folder / FILE, values, indent=1)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -72,57 +78,39 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(
             f"{path}: no such file: not a data set, or not finished: run `eitlens generate` on {folder} again"
         )
-    with disk_errors(path):
-        content = path.read_bytes()
-    try:
-        values = json.loads(content)
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}): delete it and run `eitlens generate` again") from None
+    return read_json(path, _checked, _AGAIN)
+
+
+def _checked(values: Any) -> Manifest:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise InputError(f"{path}: not the manifest of an eitlens data set: is {folder} the right folder?")
+        raise InputError("not the manifest of an eitlens data set: is it the right folder?")
     if values.get("version") != VERSION:
         raise InputError(
-            f"{path}: format version {values.get('version')!r}, this eitlens reads {VERSION}: "
+            f"format version {values.get('version')!r}, this eitlens reads {VERSION}: "
             "update eitlens, or generate again"
         )
-    return _checked(path, values)
-
-
-def _checked(path: Path, values: dict[str, Any]) -> Manifest:
-    values = known_keys(values, Manifest, str(path))
-    try:
-        shards = tuple(Shard(**known_keys(shard, Shard, str(path))) for shard in values["shards"])
-        splits: dict[Split, tuple[int, int]] = {
-            s: (int(values["splits"][s][0]), int(values["splits"][s][1])) for s in SPLITS
-        }
-        currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, str(path)))
-        made_with = tuple(values["made_with"])
-        manifest = Manifest(
-            values["name"],
-            int(values["n"]),
-            currents,
-            splits,
-            values["source"],
-            made_with,
-            shards,
-            body=values.get("body", SQUARE.name),
-        )
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: damaged ({error!r}): delete it and run `eitlens generate` again") from None
-    _check_order(path, manifest)
+    values = known_keys(values, Manifest, "manifest")
+    spans: dict[Split, list[int]] = values["splits"]
+    manifest = Manifest(
+        values["name"],
+        int(values["n"]),
+        CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "currents")),
+        {split: (int(spans[split][0]), int(spans[split][1])) for split in SPLITS},
+        values["source"],
+        tuple(values["made_with"]),
+        tuple(Shard(**known_keys(shard, Shard, "shards")) for shard in values["shards"]),
+        body=values.get("body", SQUARE.name),
+    )
+    _check_order(manifest)
     return manifest
 
 
-def _check_order(path: Path, manifest: Manifest) -> None:
+def _check_order(manifest: Manifest) -> None:
     """Shards follow each other without gaps, stay in the folder, and hold every split."""
     expected = 0
     for shard in manifest.shards:
         if shard.start != expected or shard.stop <= shard.start or Path(shard.file).name != shard.file:
-            raise InputError(f"{path}: damaged at {shard.file!r}: delete it and run `eitlens generate` again")
+            raise InputError(f"damaged at {shard.file!r}: {_AGAIN}")
         expected = shard.stop
     if not manifest.shards or any(not 0 <= a <= b <= expected for a, b in manifest.splits.values()):
-        raise InputError(
-            f"{path}: the splits reach beyond its {expected} samples: run `eitlens generate` again"
-        )
+        raise InputError(f"the splits reach beyond its {expected} samples: {_AGAIN}")

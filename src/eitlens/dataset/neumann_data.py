@@ -1,7 +1,6 @@
 """Boundary data back from their harmonic extension."""
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
@@ -10,16 +9,12 @@ from torch import Tensor
 from eitlens.domain import Square
 
 
-class Recovered(NamedTuple):
-    """Boundary data and how well their extension is the field they were taken from."""
-
-    difference: Float64[Tensor, "samples currents boundary"]
-    residual: float
-    """Largest relative L² difference on the grid, over samples and currents."""
-
-
-def recover(domain: Square, phi: Float64[Tensor, "samples currents nx ny"]) -> Recovered:
+def neumann_data(
+    domain: Square, phi: Float64[Tensor, "samples currents nx ny"]
+) -> tuple[Float64[Tensor, "samples currents boundary"], float]:
     """The Neumann data w of harmonic functions φ given on the grid.
+
+    The second value is the largest relative L² difference of φ and the extension of w, over samples and currents.
 
     φ is determined by its values on the boundary: solve T w = φ|∂Ω, where T = trace ∘ extension is the
     Neumann-to-Dirichlet map of the empty body. T is of order -1, so an error of φ there is amplified
@@ -30,8 +25,8 @@ def recover(domain: Square, phi: Float64[Tensor, "samples currents nx ny"]) -> R
     trace = domain.trace(given).flatten(0, 1)
     data = torch.linalg.lu_solve(*_factors(domain), trace.T).T.reshape(*phi.shape[:2], domain.boundary_size)
     error = (domain.extend(data) - given).square().sum((-2, -1)).sqrt()
-    norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)
-    return Recovered(data, float((error / norm).max()))
+    norm = given.square().sum((-2, -1)).sqrt().clamp(min=1e-300)  # no data, no error
+    return data, float((error / norm).max())
 
 
 @lru_cache(maxsize=1)

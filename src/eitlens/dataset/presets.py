@@ -1,7 +1,7 @@
 """The data sets there are by name. Adding one is a line here."""
 
+from eitlens.checks import choose
 from eitlens.dataset.config import DataConfig, SamplerConfig, SolverConfig
-from eitlens.errors import InputError
 
 PRESETS: dict[str, DataConfig] = {
     config.name: config
@@ -31,6 +31,5 @@ PRESETS: dict[str, DataConfig] = {
 
 def preset(name: str) -> DataConfig:
     """The named data set, or an error that lists the names there are."""
-    if name not in PRESETS:
-        raise InputError(f"no data set is called {name!r}: choose one of {', '.join(PRESETS)}")
+    choose("data preset", name, tuple(PRESETS))
     return PRESETS[name]

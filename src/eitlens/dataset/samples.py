@@ -1,6 +1,8 @@
 """Samples of a data set in memory: boundary differences, masks as bits, and the phantoms they came from."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float64, Int64, UInt8
@@ -9,7 +11,7 @@ from torch import Tensor
 from eitlens.phantom import PhantomBatch
 from eitlens.phantom.tensors import join
 
-_WEIGHTS = (128, 64, 32, 16, 8, 4, 2, 1)
+_WEIGHTS = (128, 64, 32, 16, 8, 4, 2, 1)  # of the eight nodes in a byte
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,7 @@ class Samples:
         return len(self.index)
 
     def __getitem__(self, rows: slice | Tensor) -> "Samples":
-        phantoms = None if self.phantoms is None else self.phantoms[rows]
-        return replace(
-            self,
-            index=self.index[rows],
-            difference=self.difference[rows],
-            packed=self.packed[rows],
-            phantoms=phantoms,
-        )
+        return self._mapped(lambda part: part[rows])
 
     @property
     def mask(self) -> Bool[Tensor, "samples nx ny"]:
@@ -45,9 +40,12 @@ class Samples:
 
     def to(self, device: torch.device) -> "Samples":
         """The samples on another device."""
-        phantoms = None if self.phantoms is None else self.phantoms.to(device)
-        moved = (self.index.to(device), self.difference.to(device), self.packed.to(device))
-        return Samples(*moved, self.side, phantoms)
+        return self._mapped(lambda part: part.to(device))
+
+    def _mapped(self, change: Callable[[Any], Any]) -> "Samples":
+        """The samples with every tensor and the phantoms changed alike."""
+        phantoms = None if self.phantoms is None else change(self.phantoms)
+        return Samples(change(self.index), change(self.difference), change(self.packed), self.side, phantoms)
 
 
 def concatenate(parts: list[Samples]) -> Samples:

@@ -11,6 +11,8 @@ Why float64: the solvers are good to 1e-9 and two machines agree to that, while 
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -29,18 +31,18 @@ from eitlens.files import disk_errors, write_atomically
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.phantom import tensors as phantoms
 
-VERSION = 1
+VERSION = 1  # raised when an older eitlens could not read the file
 _KEY = "eitlens"
 _AGAIN = "delete it and run the command that made it again"
 
 
 class DamagedError(InputError):
-    """A shard that is not as it was written: to be made again, other than one of another version or no shard at all."""
+    """A damaged shard, which is to be made again; a shard of another version or no shard at all is not."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a shard says about itself."""
+    """The description of a shard in its own file."""
 
     config: str
     """Digest of the configuration it belongs to."""
@@ -50,7 +52,7 @@ class Header:
     currents: dict[str, Any]
     made_with: str
     sha256: str = ""
-    """Of the data that follow the header."""
+    """Checksum of the data that follow the header."""
     version: int = VERSION
     body: str = SQUARE.name
 
@@ -79,7 +81,7 @@ def write_shard(path: Path, header: Header, samples: Samples) -> None:
 
 
 def read_header(path: Path) -> Header:
-    """What the shard is; refuses a file that is cut short, is no shard, or is of another version. Cheap."""
+    """Read the header alone; a file that is cut short, is no shard, or is of another version is refused."""
     with _reading(path), safe_open(path, "pt") as file:
         header = _header(path, file.metadata())
         shape = tuple(file.get_slice("difference").get_shape())
@@ -139,26 +141,21 @@ def _header(path: Path, metadata: dict[str, str] | None) -> Header:
     return header
 
 
-class _reading:  # noqa: N801  (reads as a statement)
-    """Everything that can be wrong with a shard, as one line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        if not self.path.is_file():
-            raise InputError(f"{self.path}: no such file: run the command that made the data set again")
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, InputError):
-            return
-        if isinstance(error, OSError):
-            raise InputError(f"{self.path}: {error.strerror or error}: check its permissions") from error
-        if isinstance(error, SafetensorError | KeyError | TypeError | ValueError):
-            reason = str(error).replace("\n", " ")
-            raise DamagedError(f"{self.path}: not a whole shard ({reason}): {_AGAIN}") from error
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever is wrong with a shard into one line."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file: run the command that made the data set again")
+    try:
+        with disk_errors(path):
+            yield
+    except InputError:
+        raise
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        reason = str(error).replace("\n", " ")
+        raise DamagedError(f"{path}: not a whole shard ({reason}): {_AGAIN}") from error
 
 
 def _data(content: bytes) -> memoryview:
-    """What follows the header of a safetensors file, whose length is in the first eight bytes."""
+    """The data of a safetensors file, after its header, whose length is in the first eight bytes."""
     return memoryview(content)[8 + int.from_bytes(content[:8], "little") :]

@@ -24,7 +24,7 @@ from eitlens.domain.curve import check_simple
 from eitlens.domain.disk import Disk
 from eitlens.domain.smooth import SmoothBody
 from eitlens.domain.square import Square
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.files import read_json, write_json
 from eitlens.registry import Registry
 
@@ -256,7 +256,7 @@ def _stored(values: dict[str, Any], name: str) -> SmoothBody:
     c = torch.view_as_complex(pairs.contiguous()).tolist()
     if "scale" not in values:
         return fourier(c, name)
-    with naming(name):
+    with prefix_errors(name):
         scale = checks.number(values["scale"], "scale")
         return SmoothBody(tuple(c), name, scale, _pair(values.get("origin", [0.0, 0.0]), "origin"))
 

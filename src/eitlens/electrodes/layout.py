@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.domain import Domain, bodies
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 
 MOST = 1024
 """Electrodes of a body."""
@@ -172,7 +172,7 @@ class Electrodes:
         keys = ("body", "places", "widths", "impedance")
         if not isinstance(values, dict) or set(values) != set(keys):
             raise InputError(f"electrodes: expected an object with the keys {', '.join(keys)}")
-        with naming("electrodes"):
+        with prefix_errors("electrodes"):
             body = bodies.from_dict(values["body"])
         return Electrodes(body, *(values[key] for key in keys[1:]))
 

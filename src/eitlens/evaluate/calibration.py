@@ -48,8 +48,5 @@ def reliability(
 
 def join(parts: list[Reliability]) -> Reliability:
     """The samples of several parts, one after the other."""
-    return Reliability(
-        torch.cat([part.nodes for part in parts]),
-        torch.cat([part.predicted for part in parts]),
-        torch.cat([part.observed for part in parts]),
-    )
+    names = ("nodes", "predicted", "observed")
+    return Reliability(*(torch.cat([getattr(part, name) for part in parts]) for name in names))

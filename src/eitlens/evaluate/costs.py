@@ -75,7 +75,7 @@ def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed:
 
 
 def operations(network: Network, n: int) -> tuple[int, int]:
-    """Operations of a forward pass of one image: all, and those of Fourier transforms among them."""
+    """Operations of a forward pass of one image: all, and how many of them are of Fourier transforms."""
     network.eval()
     counter = FlopCounterMode(display=False, custom_mapping=_SOFTMAX_ON_CPU)
     with torch.no_grad(), counter:

@@ -1,7 +1,7 @@
 """evaluation.json: the scores of a network, a row for each kind of data, number of currents and noise level."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class Earlier:
 
 def row(found: Score, data: str, currents: int, tau: float, subject: Subject | None = None) -> Row:
     """A score with what it was measured on: the first `found.samples` test samples of the data of that name."""
-    return {"data": data, "currents": currents, "tau": tau, "of": dict(subject or {})} | found.to_dict()
+    return {"data": data, "currents": currents, "tau": tau, "of": dict(subject or {})} | asdict(found)
 
 
 def write(path: Path, run: str, rows: list[Row], weights: str = "best") -> None:

@@ -1,7 +1,7 @@
 """The score of a network over a test set: mean, median and interval of every metric, and the calibration."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -31,10 +31,6 @@ class Score:
     metrics: dict[str, MetricSummary]
     calibration: MetricSummary
     reliability: dict[str, list[float]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score as plain JSON values."""
-        return asdict(self)
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Score":
@@ -95,7 +91,7 @@ def _values(logits: Tensor, target: Tensor, inside: float) -> dict[str, Tensor]:
 
 
 def _calibration(curve: Reliability) -> MetricSummary:
-    """The calibration error over all nodes at once; the median is that of the samples taken one by one.
+    """The calibration error over all nodes at once; the median is over the samples taken one by one.
 
     A sum of absolute values is larger for redrawn samples than for the sample itself: where the error is near 0
     the interval lies above it.
@@ -106,13 +102,9 @@ def _calibration(curve: Reliability) -> MetricSummary:
 
 
 def _curve(curve: Reliability) -> dict[str, list[float]]:
-    predicted, observed, share = curve.curve()
-    filled = share > 0
-    return {
-        "predicted": predicted[filled].tolist(),
-        "observed": observed[filled].tolist(),
-        "share": share[filled].tolist(),
-    }
+    parts = dict(zip(("predicted", "observed", "share"), curve.curve(), strict=True))
+    filled = parts["share"] > 0
+    return {name: part[filled].tolist() for name, part in parts.items()}
 
 
 def _first_currents(trained: Trained, difference: Data) -> Tensor:

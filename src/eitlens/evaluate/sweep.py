@@ -5,7 +5,7 @@ numbers included, stays. Samples are simulated on the fly, from the recipe's tes
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,16 @@ from eitlens.forward import add_white_noise
 from eitlens.forward.base import Data
 from eitlens.models.trained import Trained
 
-# Around the paper's 200 cells, four inclusions, contrast 10 and noise up to 0.2; white noise from strong to weak.
-RESOLUTIONS = (64, 96, 128, 160, 200, 256)
-INCLUSIONS = (1, 2, 3, 4, 5, 6)
-CONTRASTS = (2, 5, 10, 20, 50, 100)
-LEVELS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
-DECIBELS = (20, 30, 40, 50, 60)
+RESOLUTIONS = (64, 96, 128, 160, 200, 256)  # cells: around the paper's 200
+INCLUSIONS = (1, 2, 3, 4, 5, 6)  # around the paper's four
+CONTRASTS = (2, 5, 10, 20, 50, 100)  # in equal ratios, nearly, around the paper's 10
+LEVELS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of noise: the paper's 0, 0.05 and 0.2 and some between
+DECIBELS = (20, 30, 40, 50, 60)  # from 10 % to 0.1 % of the data
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point of a sweep: a value on its axis, the recipe of its samples, and its noise where that is the point."""
+    """One point of a sweep: a value on its axis, the recipe of its samples, and its noise in a sweep of noise."""
 
     value: float | str
     recipe: DataConfig
@@ -51,10 +50,6 @@ class Point:
     tau: float | None = None
     digest: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The point as plain JSON values."""
-        return asdict(self)
-
     @staticmethod
     def from_dict(row: dict[str, Any]) -> "Point":
         """Build a point from plain JSON values; older files have neither noise level nor digest."""
@@ -71,7 +66,7 @@ def read(file: Path) -> list[Point]:
 def earlier(
     file: Path, kinds: list[str], samples: int, tau: float, digest: str, named: bool = False
 ) -> list[Point]:
-    """The points of a file that stay, those of other kinds than are to be measured.
+    """The points of a file that stay, as other kinds are to be measured.
 
     They must be of the same number of samples, noise level and weights: the points of a file are shown as one
     measurement. In a file that was `named`, points of other weights are not replaced either.
@@ -156,7 +151,7 @@ def sweep(
     tau: float = 0.0,
     progress: Callable[[str, float | str], None] | None = None,
 ) -> list[Point]:
-    """The score at every point of the sweeps named; `tau` is the noise of those that are not about noise."""
+    """The score at every point of the sweeps named; `tau` is the noise of sweeps that are not about noise."""
     for kind in kinds:
         choose("sweep", kind, tuple(SWEEPS))
     points, digest = [], trained.digest
@@ -181,7 +176,7 @@ def _score(trained: Trained, case: Case, samples: int, tau: float) -> Score:
 
 
 def _sampled(recipe: DataConfig, sampler: SamplerConfig) -> DataConfig:
-    """With other phantoms, and the grid solver where the exact one cannot take them."""
+    """The recipe with other phantoms, and the grid solver where the exact one cannot take them."""
     exact = sampler.disjoint and sampler.shapes == "ellipses"
     solver = recipe.solver if exact or recipe.solver.name == "grid" else SolverConfig("grid")
     return replace(recipe, sampler=sampler, solver=solver)

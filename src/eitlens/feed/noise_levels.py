@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens import random
-from eitlens.checks import choose
+from eitlens.checks import choose, physics
 from eitlens.errors import InputError
 from eitlens.forward import add_noise
 from eitlens.forward.base import Data
@@ -29,12 +29,10 @@ class Noise:
 
     def __post_init__(self) -> None:
         choose("noise: draw", self.draw, ("set", "range", "spread"))
-        try:
-            object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
-        except (TypeError, ValueError):
-            raise InputError(f"noise: levels must be a list of numbers, got {self.levels!r}") from None
-        if not self.levels or not all(0 <= level < float("inf") for level in self.levels):
-            raise InputError(f"noise: levels must be finite numbers >= 0, got {list(self.levels)}")
+        levels = physics(self.levels, "noise: levels")
+        if levels.ndim != 1 or not len(levels) or not bool(((levels >= 0) & levels.isfinite()).all()):
+            raise InputError(f"noise: levels must be a list of finite numbers >= 0, got {self.levels!r}")
+        object.__setattr__(self, "levels", tuple(levels.tolist()))
         if self.draw != "set" and (len(self.levels) != 2 or self.levels[0] > self.levels[1]):
             raise InputError(f"noise: a {self.draw} has two ends, low <= high, got {list(self.levels)}")
         if self.draw == "spread" and self.levels[0] <= 0:

@@ -15,6 +15,15 @@ def shuffled(count: int, seed: int, epoch: int) -> Int64[Tensor, "{count}"]:
     return torch.argsort(keys, stable=True)
 
 
+def share(size: int, world: int) -> int:
+    """The samples of a global batch that each process sees."""
+    if size % world:
+        raise InputError(
+            f"batch of {size} cannot be shared by {world} processes: choose a multiple of {world}"
+        )
+    return size // world
+
+
 def batches(
     count: int, size: int, seed: int, epoch: int, rank: int = 0, world: int = 1
 ) -> Int64[Tensor, "steps local"]:
@@ -25,10 +34,6 @@ def batches(
     """
     if not 0 < size <= count:
         raise InputError(f"batch of {size} from {count} samples: expected 1 … {count}")
-    if size % world:
-        raise InputError(
-            f"batch of {size} cannot be shared by {world} processes: choose a multiple of {world}"
-        )
-    steps, local = count // size, size // world
+    steps, local = count // size, share(size, world)
     rows = shuffled(count, seed, epoch)[: steps * size].reshape(steps, size)
     return rows[:, rank * local : (rank + 1) * local]

@@ -29,7 +29,8 @@ class Prefetcher(Generic[T]):
         threaded = device.type == "cuda" if threaded is None else threaded
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="eitlens-prefetch") if threaded else None
         self._ready: dict[int, Future[T]] = {}
-        self._stream = _side_stream(device) if threaded and device.type == "cuda" else None
+        beside = threaded and device.type == "cuda"
+        self._stream = torch.cuda.Stream(device) if beside else None  # type: ignore[no-untyped-call]
         self._last: tuple[int, T] | None = None
 
     def __call__(self, k: int) -> T:
@@ -47,7 +48,10 @@ class Prefetcher(Generic[T]):
             if j not in self._ready:
                 self._ready[j] = pool.submit(self._compute, j, self._now())
         item = self._ready.pop(k).result()
-        self._hand_over(item)
+        if self._stream is not None:
+            # It must not use the memory again before the stream of the caller is done with it.
+            for tensor in tensors(item):
+                tensor.record_stream(torch.cuda.current_stream(self._device))
         return item
 
     def close(self) -> None:
@@ -67,19 +71,6 @@ class Prefetcher(Generic[T]):
             item = self._function(k)
             self._stream.synchronize()
         return item
-
-    def _hand_over(self, item: T) -> None:
-        """Keep the side stream from using the memory again before the caller's stream is done with it."""
-        if self._stream is None:
-            return
-        current = torch.cuda.current_stream(self._device)
-        for tensor in tensors(item):
-            tensor.record_stream(current)
-
-
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    stream: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    return stream
 
 
 def tensors(item: Any) -> Iterator[Tensor]:

@@ -15,7 +15,7 @@ from eitlens.dataset.samples import Samples, concatenate
 from eitlens.dataset.simulate import Simulator
 from eitlens.domain.base import CPU
 from eitlens.errors import InputError
-from eitlens.feed.order import shuffled
+from eitlens.feed.order import share, shuffled
 from eitlens.feed.prefetch import Prefetcher
 
 # Numbers beyond those of any data set: a stream with a data set's seed still shares no sample with it.
@@ -67,12 +67,7 @@ class Stream:
         world: int = 1,
         prefetch: bool | None = None,
     ) -> None:
-        if config.batch % world:
-            raise InputError(
-                f"batch of {config.batch} cannot be shared by {world} processes: choose a multiple of {world}"
-            )
-        self.config, self.rank = config, rank
-        self.local = config.batch // world
+        self.config, self.rank, self.local = config, rank, share(config.batch, world)
         if config.block % self.local:
             raise InputError(
                 f"block of {config.block}: expected a multiple of {self.local} samples, a process's batch"
@@ -86,10 +81,11 @@ class Stream:
         block, step = divmod(k, steps * self.config.repeat)
         epoch, step = divmod(step, steps)
         samples = self._blocks(block)
+        rows = slice(step * self.local, (step + 1) * self.local)
         if epoch:
-            rows = shuffled(self.config.block, self.config.seed + block, epoch).to(samples.index.device)
-            return Batch(samples[rows[step * self.local : (step + 1) * self.local]], epoch)
-        return Batch(samples[step * self.local : (step + 1) * self.local], epoch)
+            order = shuffled(self.config.block, self.config.seed + block, epoch)
+            return Batch(samples[order[rows].to(samples.index.device)], epoch)
+        return Batch(samples[rows], epoch)
 
     def close(self) -> None:
         """Stop simulating in advance."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.errors import InputError
-from eitlens.imaging.imager import Imager, load
+from eitlens.imaging.imager import load
 from eitlens.measure.measurement import Measurement
 
 Numbers = Any  # a tensor, an array or nested lists of numbers
@@ -57,15 +57,11 @@ def reconstruct(
         centred = data - data.mean(-1, keepdim=True)
         images = imager.batch(centred if data.ndim == 3 else centred[None])
         return images if data.ndim == 3 else images[0]
-    if data.ndim == 3 and len(data):
-        return torch.stack([_one(imager, one, points, currents, refine, n) for one in data])
-    return _one(imager, data, points, currents, refine, n)
 
+    def image(one: Tensor) -> Tensor:
+        return imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False).image
 
-def _one(
-    imager: Imager, data: Tensor, points: Numbers, currents: Numbers, refine: int, n: int | None
-) -> Float64[Tensor, "nx ny"]:
-    return imager(_measurement(data, points, currents), refine=refine, n=n, misfit=False).image
+    return torch.stack([*map(image, data)]) if data.ndim == 3 and len(data) else image(data)
 
 
 def _measurement(data: Tensor, points: Numbers, currents: Numbers) -> Measurement:

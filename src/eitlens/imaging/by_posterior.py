@@ -11,7 +11,7 @@ from eitlens import posterior as bayes
 from eitlens import weights
 from eitlens.device import pick_device
 from eitlens.domain.bodies import SQUARE
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import on_grid
@@ -56,9 +56,15 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     currents = CurrentsConfig("cosine", _CURRENTS)
     prepared = prepare(measurement, currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
-    with naming(measurement.source):
-        noise = _known(noise)
-        _check_whole(prepared)
+    with prefix_errors(measurement.source):
+        if noise is None:
+            raise InputError(
+                "posterior: the points are too far apart to see the noise level: give it with --tau"
+            )
+        if not bool(prepared.seen.all()):
+            raise InputError(
+                "posterior: needs a voltage at every node: measure at more points, or use --method network"
+            )
     found = _sampled(prepared, max(noise, _QUIETEST), options)
     domain = SQUARE if options.n is None else SQUARE.at(options.n)
     image = on_grid(found.mean(), domain.n)
@@ -68,19 +74,6 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)
-
-
-def _known(noise: float | None) -> float:
-    if noise is None:
-        raise InputError("posterior: the points are too far apart to see the noise level: give it with --tau")
-    return noise
-
-
-def _check_whole(prepared: Prepared) -> None:
-    if not bool(prepared.seen.all()):
-        raise InputError(
-            "posterior: needs a voltage at every node: measure at more points, or use --method network"
-        )
 
 
 def _doubts(found: bayes.PosteriorResult) -> Iterator[Flag]:

@@ -17,15 +17,15 @@ from eitlens.imaging.calibration import Calibration, fit_temperature
 from eitlens.imaging.misfit import Simulation, relative_misfit
 from eitlens.models.trained import Trained
 
-LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2)
-_SEED, _BATCH = 20230502, 16
-_FIRST, _LAST, _SLACK = 0.01, 0.99, 1.1
+LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2)  # of noise: the temperature is nearly linear between them
+_SEED, _BATCH = 20230502, 16  # of the noise, not that of scores; samples at once, for a CPU's memory
+_FIRST, _LAST, _SLACK = 0.01, 0.99, 1.1  # quantiles of what is usual, and a tenth more to either side
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a calibration brings at one noise level, on data it was not fitted on."""
+    """The effect of a calibration at one noise level, on data it was not fitted on."""
 
     tau: float
     before: Reliability
@@ -36,9 +36,10 @@ class Effect:
 
 def fit(reader: Trained, recipe: DataConfig, samples: int, misfits: int, progress: Progress) -> Calibration:
     """A calibration from the first validation samples of a recipe; `misfits` of them go through the solver."""
-    data = validation(reader, recipe, samples)
-    parts = {count: _fit(reader, recipe, data, count, misfits, progress) for count in _counts(reader)}
+    data = first_samples(reader, recipe, "validation", samples)
     most = reader.currents.count
+    counts = range(reader.fewest, most + 1)
+    parts = {count: _fit(reader, recipe, data, count, misfits, progress) for count in counts}
     return replace(parts[most], fewer={count: part for count, part in parts.items() if count != most})
 
 
@@ -57,21 +58,12 @@ def measure(
     return effects
 
 
-def validation(reader: Trained, recipe: DataConfig, samples: int) -> Samples:
-    """The first validation samples, as many as there are, for the currents and the grid of the reader."""
-    return _some(reader, recipe, "validation", samples)
-
-
-def test(reader: Trained, recipe: DataConfig, samples: int) -> Samples:
-    """The first test samples, as many as there are."""
-    return _some(reader, recipe, "test", samples)
-
-
-def _some(reader: Trained, recipe: DataConfig, split: Split, samples: int) -> Samples:
-    fitting = replace(recipe, n=reader.n, currents=reader.currents)
+def first_samples(reader: Trained, recipe: DataConfig, split: Split, samples: int) -> Samples:
+    """The first samples of a split, as many as there are, for the currents and the grid of the reader."""
+    own = replace(recipe, n=reader.n, currents=reader.currents)
     start, stop = recipe.ranges[split]
     # Beyond its end begins the next split: what is fitted must not see what it is measured on.
-    return simulate_range(fitting, start, min(start + samples, stop), torch.device("cpu"))
+    return simulate_range(own, start, min(start + samples, stop), torch.device("cpu"))
 
 
 def _fit(
@@ -108,7 +100,3 @@ def _noisy(data: Samples, tau: float, count: int) -> Data:
 
 def _logits(reader: Trained, difference: Data) -> Float[Tensor, "samples nx ny"]:
     return torch.cat([reader(part).cpu() for part in torch.split(difference, _BATCH)])
-
-
-def _counts(reader: Trained) -> range:
-    return range(reader.fewest, reader.currents.count + 1)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
@@ -32,7 +33,7 @@ class Calibration:
     Attributes:
         levels, temperatures: T at each τ, increasing in τ.
         amplitudes: for each current, the least and largest root mean square of f - f0 seen in training.
-        misfits: at each level, the misfit of the network's image that 1 in 100 samples exceeds (see `flags`).
+        misfits: at each level, the misfit of the network's image that 1 in 100 samples exceeds (see `warnings`).
         contrast: conductivity of the inclusions over that of the body, in training.
         samples: how many validation samples it was fitted on.
         fewer: the same for a network that also reads fewer currents, by their number.
@@ -56,25 +57,25 @@ class Calibration:
             raise InputError(f"calibration: temperatures must be positive, got {list(self.temperatures)}")
 
     def reading(self, count: int) -> "Calibration":
-        """That for so many currents."""
+        """The calibration for so many currents."""
         return self.fewer.get(count, self)
 
     def temperature(self, tau: float | None) -> float:
         """T at a noise level; the last one beyond the last level, the first where the level is unknown."""
-        return _interpolate(self.levels, self.temperatures, 0.0 if tau is None else tau)
+        return float(np.interp(0.0 if tau is None else tau, self.levels, self.temperatures))
 
     def misfit(self, tau: float | None) -> float | None:
         """The misfit that 1 in 100 samples of this noise level exceeds; of the last where the level is unknown."""
         if not self.misfits:
             return None
-        return _interpolate(self.levels, self.misfits, self.levels[-1] if tau is None else tau)
+        return float(np.interp(self.levels[-1] if tau is None else tau, self.levels, self.misfits))
 
     def probability(self, logits: Float[Tensor, "*grid"], tau: float | None) -> Float[Tensor, "*grid"]:
         """The image sigmoid(z / T)."""
         return torch.sigmoid(logits.double() / self.temperature(tau))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The calibration as plain JSON values."""
         return asdict(self)
 
     @staticmethod
@@ -107,12 +108,3 @@ def fit_temperature(logits: Float[Tensor, "samples *grid"], target: Float[Tensor
 
     found = minimize_scalar(loss, bounds=_RANGE, method="bounded", options={"xatol": _TOLERANCE})
     return float(torch.tensor(found.x).exp())
-
-
-def _interpolate(x: tuple[float, ...], y: tuple[float, ...], at: float) -> float:
-    if at <= x[0]:
-        return y[0]
-    for k in range(1, len(x)):
-        if at <= x[k]:
-            return y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
-    return y[-1]

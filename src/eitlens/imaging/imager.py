@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from eitlens import weights
 from eitlens.device import pick_device
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.files import read_json
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
@@ -25,12 +24,10 @@ from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
 from eitlens.measure.measurement import Measurement
 from eitlens.measure.prepare import Prepared, prepare
-from eitlens.models.trained import Answer, Trained
+from eitlens.models.trained import Trained
 from eitlens.threads import free_cores_only
 
-_KEPT = 4
-"""Networks kept in memory: a page compares a few, and each takes up to 60 MB."""
-_AGAIN = "copy it again from the run"
+_KEPT = 4  # networks in memory: a page compares a few, and each takes up to 60 MB
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Imager:
 
     @staticmethod
     def load(model: str | Path | None = None, device: str = "cpu") -> "Imager":
-        """Around a shipped network by its name (the default for None), or that of a run's folder."""
+        """Load a shipped network by its name (the default for None), or the network of a run's folder."""
         folder = weights.find(model)
         reader = Trained.open(folder, pick_device(device))
         return Imager(reader, Calibration.read(folder), folder.name, _noisiest(folder))
@@ -85,45 +82,39 @@ class Imager:
         options.check(refine, tau, n)
         prepared = prepare(measurement, self.reader.currents, self.reader.fewest, self.reader.domain)
         answer = self.reader.answer(_fed(self.reader, prepared))
-        logits, noise = answer.logits[0].cpu(), self._noise(answer, prepared, tau)
-        with naming(measurement.source):
-            self._check_finite(logits, prepared.difference)
-        calibration = self.calibration.reading(len(prepared.difference))
-        seen = _Seen(prepared, logits, noise, calibration.probability(logits, noise), calibration)
-        image, error, doubts, change = self._doubted(seen, misfit, refine)
+        logits, estimate = answer.logits[0].cpu(), answer.noise
+        noise = tau if tau is not None else prepared.noise if estimate is None else float(estimate[0])
+        if not bool(torch.isfinite(logits).all()):
+            size = float(prepared.difference.abs().max())
+            with prefix_errors(measurement.source):
+                raise InputError(f"{self.name}: no image of data of size {size:.3g}: is the unit right?")
+        image, error, doubts, change = self._examined(prepared, logits, noise, misfit, refine)
         domain = prepared.domain if n is None else prepared.domain.at(n)
         image = image if n is None else on_grid(image, n)
+        spread, seconds = (image * (1 - image)).sqrt(), perf_counter() - start
         return Reconstruction(
-            image,
-            (image * (1 - image)).sqrt(),
-            domain,
-            noise,
-            error,
-            doubts,
-            "network",
-            self.name,
-            perf_counter() - start,
-            change,
+            image, spread, domain, noise, error, doubts, "network", self.name, seconds, change
         )
 
-    def _doubted(
-        self, seen: "_Seen", misfit: bool, refine: int
+    def _examined(
+        self, prepared: Prepared, logits: Tensor, noise: float | None, misfit: bool, refine: int
     ) -> tuple[Image, float | None, tuple[Flag, ...], Refinement | None]:
         """The image, refined if asked for, with its misfit and what is doubtful about it."""
-        prepared, calibration, noise = seen.prepared, seen.calibration, seen.noise
-        simulate = Simulation(self._currents(prepared.difference), prepared.domain)
-        data, contrast = prepared.difference, calibration.contrast
+        data = prepared.difference
+        calibration = self.calibration.reading(len(data))
+        image, contrast = calibration.probability(logits, noise), calibration.contrast
+        simulate = Simulation(CurrentsConfig(self.reader.currents.family, len(data)), prepared.domain)
         error = None
         if refine or (misfit and simulate.possible):
-            error = relative_misfit(simulate.image(seen.logits, contrast), data, prepared.seen)
+            error = relative_misfit(simulate.image(logits, contrast), data, prepared.seen)
         doubts = [*flags.input_flags(prepared, noise, calibration, self.noisiest)]
         doubts += flags.contrast_flags(prepared, simulate.currents, error, noise, calibration, self.noisiest)
         if not refine or error is None:
-            return seen.image, error, tuple(doubts), None
+            return image, error, tuple(doubts), None
         # Data of unknown noise are trusted as little as the noisiest: they would be over-fitted otherwise.
         level = (self.noisiest or calibration.levels[-1]) if noise is None else noise
         problem = Problem(simulate, data, prepared.seen, level, contrast)
-        image, change = fine_tune(problem, seen.image, error, refine)
+        image, change = fine_tune(problem, image, error, refine)
         doubts += flags.refined_flags(change, contrast)
         return image, change.misfit_after, tuple(doubts), change
 
@@ -148,19 +139,6 @@ class Imager:
         calibration = self.calibration.reading(difference.shape[1])
         return torch.stack([calibration.probability(z, t) for z, t in zip(logits, levels, strict=True)])
 
-    def _noise(self, answer: Answer, prepared: Prepared, known: float | None) -> float | None:
-        if known is not None:
-            return known
-        return prepared.noise if answer.noise is None else float(answer.noise[0])
-
-    def _check_finite(self, logits: Tensor, data: Data) -> None:
-        if not bool(torch.isfinite(logits).all()):
-            size = float(data.abs().max())
-            raise InputError(f"{self.name}: no image of data of size {size:.3g}: is the unit right?")
-
-    def _currents(self, data: Data) -> CurrentsConfig:
-        return CurrentsConfig(self.reader.currents.family, len(data))
-
 
 def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
     """The imager around a shipped network or a run's folder; the last few are kept in memory."""
@@ -172,18 +150,8 @@ def _loaded(folder: Path, device: str) -> Imager:
     return Imager.load(folder, device)
 
 
-class _Seen(NamedTuple):
-    """What is known of a measurement once the network has read it."""
-
-    prepared: Prepared
-    logits: Tensor
-    noise: float | None
-    image: Image
-    calibration: Calibration
-
-
 def _fed(reader: Trained, prepared: Prepared) -> Data:
-    """What the network is given: nan at nodes that were not measured, if it can read that."""
+    """The data for the network: nan at nodes that were not measured, if it can read nan."""
     if not reader.features.reads_gaps:
         return prepared.difference[None]
     return torch.where(prepared.seen, prepared.difference, torch.nan)[None]
@@ -192,6 +160,6 @@ def _fed(reader: Trained, prepared: Prepared) -> Data:
 def _noisiest(folder: Path) -> float | None:
     """The largest noise level of a training, from the configuration beside its weights."""
     path = folder / "config.json"
-    return (
-        None if not path.exists() else read_json(path, lambda run: float(max(run["noise"]["levels"])), _AGAIN)
-    )
+    if not path.exists():
+        return None
+    return read_json(path, lambda run: float(max(run["noise"]["levels"])), "copy it again from the run")

@@ -22,8 +22,7 @@ from eitlens.measure.prepare import prepare
 from eitlens.registry import Registry
 from eitlens.threads import free_cores_only
 
-_CELLS, _CURRENTS = 200, 3
-
+_CELLS, _CURRENTS = 200, 3  # the paper's
 
 Method = Callable[[Measurement, Options], Reconstruction]
 
@@ -53,7 +52,7 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
 def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     """The index of direct sampling over its largest value, as an image from 0 to 1."""
     index = direct_sampling(domain, difference)
-    return index / index.max().clamp(min=1e-300)
+    return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
 METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})

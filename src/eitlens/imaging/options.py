@@ -1,4 +1,4 @@
-"""How an image is made; a method takes what it needs of it."""
+"""Options of how an image is made; a method takes what it needs of them."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from eitlens.posterior.sampler.sampler import Progress
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may ask for.
+    """The wishes of a user.
 
     Attributes:
         model: name or folder of the network; the shipped default for None.
@@ -19,7 +19,7 @@ class Options:
         n: cells a side of the image; the method's own when left out.
         device: cpu, cuda or auto.
         seconds: how long a sampler may take; its own choice when left out.
-        workers: processes for it on a CPU (see `classical.posterior.sample`).
+        workers: processes for it on a CPU (see `posterior.sample`).
         progress: told how far a slow method is.
     """
 

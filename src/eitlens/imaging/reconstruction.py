@@ -15,7 +15,7 @@ Image = Float64[Tensor, "nx ny"]
 
 @dataclass(frozen=True)
 class Flag:
-    """Something the user should know about an image: `kind` for programs, `text` for people.
+    """A warning about an image: `kind` for programs, `text` for people.
 
     Kinds: noise, amplitude, contrast, mean, gap, currents, posterior (see docs/measurements.md).
     """
@@ -26,7 +26,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Refinement:
-    """What the physics-based fine-tuning did; `steps` is 0 when the network's image was kept.
+    """The work of the physics-based fine-tuning; `steps` is 0 when the network's image was kept.
 
     `contrast` is what the data would rather have than the contrast of training, to first order; None where they
     do not ask for another.
@@ -83,7 +83,7 @@ class Reconstruction:
         return None if self.uncertainty is None else float(self.inside[self.domain.inside()].double().mean())
 
     def dice(self, phantom: Phantom) -> float:
-        """How well it shows a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
+        """The overlap with a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
         truth = indicator(self.domain, phantom).double()
         return float(hard_dice((self.image - 0.5)[None], truth[None]))
 

@@ -1,4 +1,4 @@
-"""What is doubtful about an image, in words: the measurement is not like what the network was trained on."""
+"""Doubts about an image, in words: the measurement is not like those the network was trained on."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,8 @@ from eitlens.imaging.reconstruction import Flag, Refinement
 from eitlens.measure.prepare import Prepared
 
 MARGIN = 1.1
-"""So far beyond the noise of training a network is trusted: estimates of the noise are off by a few percent."""
+"""Times the noise of training to which a network is trusted: estimates of the noise are off by a few percent."""
+# A gap is wider than between 64 even points on the square (0.125); a mean or a residual is more than rounding leaves.
 WIDEST_GAP, LARGEST_MEAN, LARGEST_RESIDUAL = 0.13, 0.02, 2e-3
 
 
@@ -23,7 +24,7 @@ def too_noisy(noise: float | None, noisiest: float | None) -> bool:
 def input_flags(
     prepared: Prepared, noise: float | None, calibration: Calibration, noisiest: float | None = None
 ) -> Iterator[Flag]:
-    """What the data alone say; `noisiest` is the largest noise in the training of the network, if there is one."""
+    """Doubts from the data alone; `noisiest` is the largest noise in the training of the network, if there is one."""
     if too_noisy(noise, noisiest):
         yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {noisiest:.0%}")
     if prepared.mean > LARGEST_MEAN:
@@ -51,7 +52,7 @@ def input_flags(
 
 
 def sign_flags(prepared: Prepared, currents: CurrentsConfig) -> Iterator[Flag]:
-    """Whether the power Σ g (f - f0) is that of inclusions that conduct better than the body: negative."""
+    """A doubt where the power Σ g (f - f0) is not negative, as for inclusions that conduct better than the body."""
     g = currents.build(prepared.domain)[: len(prepared.difference)]
     if float((g * prepared.difference).sum()) > 0:
         yield Flag(
@@ -68,7 +69,7 @@ def contrast_flags(
     calibration: Calibration,
     noisiest: float | None,
 ) -> Iterator[Flag]:
-    """What the physics says of data and image together."""
+    """Doubts from the physics of data and image together."""
     wrong = [*sign_flags(prepared, currents)]
     if wrong:
         yield from wrong
@@ -87,7 +88,7 @@ def contrast_flags(
 
 
 def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
-    """What the fine-tuning says."""
+    """Doubts from the fine-tuning."""
     if change.contrast is not None:
         side = "less" if change.contrast < contrast else "more"
         text = f"fine-tuning asks for inclusions {side} conductive than {contrast:g} times the body"

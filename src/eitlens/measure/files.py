@@ -3,33 +3,23 @@
 See docs/measurements.md. Nothing is unpickled, no other file is opened, and whatever is wrong is one line.
 """
 
-import sys
+from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
 
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.files import make_folder, write_atomically
+from eitlens.files import make_folder, read_bytes, write_atomically
 from eitlens.measure.formats import npz, text
 from eitlens.measure.isolation import SafeParser
 from eitlens.measure.measurement import Measurement
-from eitlens.measure.parsing import HELP, LIMIT, check_size
+from eitlens.measure.parsing import HELP, LIMIT
 
 
 def read(path: Path | str) -> Measurement:
     """The measurement in a file, or in what comes through the pipe for `-`."""
-    if str(path) == "-":
-        return _parse(_content(sys.stdin.buffer, "standard input"), "standard input")
-    try:
-        with Path(path).open("rb") as stream:
-            content = _content(stream, str(path))
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: {reason}: {HELP}") from None
-    return _parse(content, str(path))
+    with closing(SafeParser()) as parser:
+        return parser(*read_bytes(path, LIMIT + 1, HELP))
 
 
 def write(measurement: Measurement, to: Path | str) -> None:
@@ -46,17 +36,3 @@ def write(measurement: Measurement, to: Path | str) -> None:
         )
     make_folder(path.parent)
     write_atomically(path, content)
-
-
-def _parse(content: bytes, where: str) -> Measurement:
-    parser = SafeParser()
-    try:
-        return parser(content, where)
-    finally:
-        parser.close()
-
-
-def _content(stream: BinaryIO, where: str) -> bytes:
-    content = stream.read(LIMIT + 1)
-    check_size(content, where)
-    return content

@@ -17,8 +17,8 @@ from eitlens.measure.measurement import Measurement
 from eitlens.measure.parsing import parse
 
 _GOOD, _BAD = b"+", b"-"
-_PATIENCE = 30.0
-_LENGTH = 8
+_PATIENCE = 30.0  # seconds: longer than a sound file takes; a child that hangs is ended
+_LENGTH = 8  # bytes of a number that says how many bytes follow
 _CODE = f"from {__name__} import work; work()"
 
 
@@ -37,14 +37,14 @@ class _Child:
         """The answer to a file; OSError or EOFError when there is none."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        clock = Timer(_PATIENCE, self.process.kill)
-        clock.start()
+        timeout = Timer(_PATIENCE, self.process.kill)
+        timeout.start()
         try:
             _send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
             _send(self.process.stdin, content)
             return _receive(self.process.stdout)
         finally:
-            clock.cancel()
+            timeout.cancel()
 
     def end(self) -> None:
         self.process.kill()

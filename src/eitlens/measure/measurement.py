@@ -10,14 +10,15 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.domain import Domain, Square, bodies, boundary, check_boundary_values
 from eitlens.domain.bodies import SQUARE
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.forward import add_noise
 from eitlens.forward.base import Currents, Data
 from eitlens.forward.currents import CurrentsConfig
 
+# Fewer points tell next to nothing; more of them, or of the currents, no device has and memory would not hold.
 FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
-_LARGEST, _SMALLEST = 1e12, 1e-12
-_THINNEST = 1e-9
+_LARGEST, _SMALLEST = 1e12, 1e-12  # far beyond all volts and amperes; their squares are still numbers
+_LEAST_CONDUCTIVITY = 1e-9  # and its inverse the largest: beyond them it is the unit that is wrong
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Measurement:
             )
         _bounded(self.points, "points")
         checks.positive_number(self.conductivity, "conductivity")
-        if not _THINNEST <= self.conductivity <= 1 / _THINNEST:
+        if not _LEAST_CONDUCTIVITY <= self.conductivity <= 1 / _LEAST_CONDUCTIVITY:
             raise InputError(f"conductivity: {self.conductivity:.3g} is out of range: is the unit right?")
         _check_rows(self.currents, "currents", count, None)
         if float(self.currents.abs().max()) < _SMALLEST:
@@ -79,7 +80,7 @@ class Measurement:
 
     @property
     def present(self) -> Bool[Tensor, "currents points"]:
-        """Which voltages there are."""
+        """True where a voltage was measured."""
         shape = (len(self.currents), len(self.points))
         if self.mask is None:
             return torch.ones(shape, dtype=torch.bool)
@@ -107,11 +108,11 @@ class Measurement:
         return Measurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values, without what is left out."""
+        """The measurement as plain JSON values, without what is left out."""
         return {key: v.tolist() if isinstance(v, Tensor) else v for key, v in self.to_arrays().items()}
 
     def to_arrays(self) -> dict[str, Any]:
-        """What goes to a file, by name, without what is left out."""
+        """The values for a file, by name, without what is left out."""
         values = {name: getattr(self, name) for name in NAMES}
         values["domain"] = None if self.domain.name == SQUARE.name else bodies.to_text(self.domain)
         return {key: value for key, value in values.items() if value is not None}
@@ -119,26 +120,19 @@ class Measurement:
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "Measurement":
         """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
-        if not isinstance(values, dict):
-            raise InputError(
-                f"{where}: expected an object with the keys {', '.join(NAMES)}, got a {type(values).__name__}"
-            )
-        for key in values:
-            if key not in NAMES:
-                raise InputError(f"{where}: unknown key {key!r}: a measurement has {', '.join(NAMES)}")
-        for key in NAMES[:3]:
-            if values.get(key) is None:
-                raise InputError(
-                    f"{where}: {key!r} is missing: a measurement has at least {', '.join(NAMES[:3])}"
-                )
-        given = {key: value for key, value in values.items() if value is not None}
+        known = checks.with_keys(values, where, NAMES, NAMES[:3])
+        given = {key: value for key, value in known.items() if value is not None}
         body = _body(where, given.pop("domain", SQUARE.name))
-        arrays = {key: checks.physics(value, f"{where}: {key}") for key, value in given.items()}
-        return _at(where, arrays, body)
+        arrays: dict[str, Any] = {k: checks.physics(v, f"{where}: {k}") for k, v in given.items()}
+        for key in ("currents", "voltages", "reference"):
+            if key in arrays and arrays[key].ndim == 1:  # a single current may be given as a plain row
+                arrays[key] = arrays[key][None]
+        with prefix_errors(where):
+            return Measurement(**arrays, domain=body, source=where)
 
 
 NAMES = tuple(field.name for field in fields(Measurement) if field.name != "source")
-"""What a file may hold, the first three at least."""
+"""The names a file may hold, the first three at least."""
 
 
 def _square(difference: Data) -> Square:
@@ -156,17 +150,8 @@ def _body(where: str, given: object) -> Domain:
     import numpy as np
 
     name = str(given.item() if isinstance(given, np.ndarray) and given.size == 1 else given)
-    with naming(f"{where}: domain"):
+    with prefix_errors(f"{where}: domain"):
         return bodies.from_text(name)
-
-
-def _at(where: str, arrays: dict[str, Any], body: Domain) -> Measurement:
-    """Rows of one number each stay rows; a single current may be given as a plain row."""
-    for key in ("currents", "voltages", "reference"):
-        if key in arrays and arrays[key].ndim == 1:
-            arrays[key] = arrays[key][None]
-    with naming(where):
-        return Measurement(**arrays, domain=body, source=where)
 
 
 def measured(
@@ -186,7 +171,7 @@ def measured(
 
 
 def _kept(given: object, name: str) -> Tensor | None:
-    """What is given as a float64 tensor, a mask as a boolean one."""
+    """The values given, as a float64 tensor; a mask as a boolean one."""
     if given is None and name in ("reference", "mask"):
         return None
     values = checks.physics(given, name).detach().cpu()

@@ -3,13 +3,12 @@
 In this process: use `eitlens.measure.files.read` for files, which survives those that crash the library they need.
 """
 
-from typing import Any
-
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.formats import recognised
 from eitlens.measure.measurement import Measurement
 
-LIMIT = 64 << 20
+LIMIT = 64 << 20  # bytes: 64 currents at 800 points take 4 MB as text
+_LONGEST = 200  # letters of a library's own words in an error
 HELP = "expected a measurement as .npz, .json, .csv, .mat or .h5 (docs/measurements.md)"
 
 
@@ -17,31 +16,17 @@ def parse(content: bytes, where: str) -> Measurement:
     """The measurement in the bytes of a file; `where` names it in errors."""
     if not content.strip():
         raise InputError(f"{where}: empty: {HELP}")
-    check_size(content, where)
+    if len(content) > LIMIT:
+        raise InputError(f"{where}: more than {LIMIT >> 20} MiB: {HELP}")
     form = recognised(content)
     if form is None:
         raise InputError(f"{where}: of no known format: {HELP}")
-    with naming(where):
-        values = _values(form, content)
-    return Measurement.from_arrays(values, where)
-
-
-def _values(form: Any, content: bytes) -> object:
-    """What the format reads, or why it cannot, in one line."""
     try:
-        values: object = form.read(content, LIMIT)
+        with prefix_errors(where):
+            values: object = form.read(content, LIMIT)
     except InputError:
         raise
     except (Exception, MemoryError) as error:  # a damaged file may provoke anything in its library
-        raise InputError(f"cannot be read ({_line(error)}): {HELP}") from None
-    return values
-
-
-def check_size(content: bytes, where: str) -> None:
-    """An error for more than 64 MiB."""
-    if len(content) > LIMIT:
-        raise InputError(f"{where}: more than {LIMIT >> 20} MiB: {HELP}")
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
+        raise InputError(f"{where}: cannot be read ({reason}): {HELP}") from None
+    return Measurement.from_arrays(values, where)

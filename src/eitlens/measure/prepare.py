@@ -12,20 +12,20 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.domain import Domain, boundary
-from eitlens.errors import InputError, naming
+from eitlens.errors import InputError, prefix_errors
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig, project
 from eitlens.measure import noise_estimate as noise
 from eitlens.measure.measurement import FEWEST_POINTS, Measurement
 
-SPANNED = 0.02
-_FINE = 400
-_RCOND = 1e-6
+SPANNED = 0.02  # the share of a current that may be left over, which its data then lack
+_FINE = 400  # cells a side of the grid on which the wanted currents and the empty body are computed
+_RCOND = 1e-6  # of the least squares: weaker combinations would only multiply the noise
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a reader is given, and what was found on the way.
+    """The data for a network, and what was found on the way.
 
     Attributes:
         difference: (L, N), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
@@ -49,11 +49,11 @@ class Prepared:
 
 
 def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
-    """As many of the wanted currents as the injected ones span, at the nodes of a domain; at least `fewest`.
+    """Prepare as many of the wanted currents as the injected ones span, at least `fewest`, at a domain's nodes.
 
     Errors name the file that the measurement was read from.
     """
-    with naming(measurement.source):
+    with prefix_errors(measurement.source):
         return _prepared(measurement, wanted, fewest, domain)
 
 
@@ -69,7 +69,7 @@ def _prepared(measurement: Measurement, wanted: CurrentsConfig, fewest: int, dom
     mixing, residual = _combination(
         measurement.currents, boundary.from_nodes(family, s, fine), wanted, fewest
     )
-    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)
+    uses = mixing.abs() > 1e-9 * mixing.abs().amax(1, keepdim=True)  # the rest is rounding
     present = ~(uses.double() @ (~measurement.present).double() > 0)
     voltage = mixing @ torch.where(measurement.present, measurement.voltages, 0.0)
     if measurement.reference is None:
@@ -103,7 +103,7 @@ def _combination(
 
 
 def _independent(given: Float64[Tensor, "given points"]) -> int:
-    """How many of the currents say something new, however strong they are: one that is injected again does not."""
+    """The number of currents that say something new, however strong: one that is injected again does not."""
     even = given / given.norm(dim=1, keepdim=True).clamp(min=1e-300)
     return int(torch.linalg.matrix_rank(even, rtol=SPANNED))
 

@@ -14,15 +14,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from eitlens.errors import InputError, naming
+from eitlens.checks import with_keys
+from eitlens.errors import InputError, prefix_errors
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse, circle
 from eitlens.phantom.kinds import KINDS
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 
-MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20
-_INSIDE, _OUTSIDE = 10.0, 1.0
+MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20  # more than a drawing has; bounds on the work
+_INSIDE, _OUTSIDE = 10.0, 1.0  # the paper's conductivities
 
 
 def parse(content: bytes, where: str) -> Phantom:
@@ -35,13 +36,13 @@ def parse(content: bytes, where: str) -> Phantom:
         raise InputError(
             f"{where}: not a JSON file ({error}): see docs/measurements.md for an example"
         ) from None
-    with naming(where):
+    with prefix_errors(where):
         return from_dict(values)
 
 
 def from_dict(values: object) -> Phantom:
     """The phantom from plain JSON values, each checked."""
-    top = _object(values, "phantom", {"shapes", "outside"}, {"shapes"})
+    top = with_keys(values, "phantom", ("shapes", "outside"), ("shapes",))
     shapes = top["shapes"]
     if not isinstance(shapes, list) or len(shapes) > MOST_SHAPES:
         raise InputError(f"shapes: expected a list of at most {MOST_SHAPES} shapes")
@@ -67,10 +68,11 @@ def _polygon(values: dict[str, Any]) -> Shape:
 
 
 Make = Callable[[dict[str, Any]], Shape]
-_FORMS: dict[str, tuple[Make, set[str], set[str]]] = {
-    "ellipse": (_ellipse, {"center", "semi_axes"}, {"angle"}),
-    "circle": (_circle, {"center", "radius"}, set()),
-    "polygon": (_polygon, {"vertices"}, set()),
+Names = tuple[str, ...]
+_FORMS: dict[str, tuple[Make, Names, Names]] = {
+    "ellipse": (_ellipse, ("center", "semi_axes"), ("angle",)),
+    "circle": (_circle, ("center", "radius"), ()),
+    "polygon": (_polygon, ("vertices",), ()),
 }
 """A shape's name, how it is made, and the keys it must and may have."""
 
@@ -78,38 +80,27 @@ _FORMS: dict[str, tuple[Make, set[str], set[str]]] = {
 def _shape(value: object, where: str) -> tuple[Shape, float]:
     kind = value.get("kind") if isinstance(value, dict) else None
     make, needed, optional = _form(kind, where)
-    values = _object(value, where, needed | optional | {"kind", "conductivity"}, needed)
-    with naming(where):
+    values = with_keys(value, where, (*needed, *optional, "kind", "conductivity"), needed)
+    with prefix_errors(where):
         shape = make(values)
     return shape, _number(values.get("conductivity", _INSIDE), f"{where}: conductivity")
 
 
-def _form(kind: object, where: str) -> tuple[Make, set[str], set[str]]:
-    """How a kind of shape is made of JSON values; of a user's own kind the arguments are the keys."""
+def _form(kind: object, where: str) -> tuple[Make, Names, Names]:
+    """The way a kind of shape is made of JSON values; of a user's own kind the arguments are the keys."""
     if isinstance(kind, str) and kind in _FORMS:
         return _FORMS[kind]
     if not isinstance(kind, str) or kind not in KINDS:
         known = ", ".join([*_FORMS, *(name for name in KINDS if name not in _FORMS)])
         raise InputError(f"{where}: 'kind' must be one of {known}, got {str(kind)[:40]!r}")
     own, arguments = KINDS[kind], inspect.signature(KINDS[kind]).parameters.values()
-    needed = {argument.name for argument in arguments if argument.default is argument.empty}
-    optional = {argument.name for argument in arguments} - needed
+    needed = tuple(argument.name for argument in arguments if argument.default is argument.empty)
+    optional = tuple(argument.name for argument in arguments if argument.default is not argument.empty)
 
     def make(values: dict[str, Any]) -> Shape:
-        return own(**{key: value for key, value in values.items() if key in needed | optional})
+        return own(**{key: values[key] for key in needed + optional if key in values})
 
     return make, needed, optional
-
-
-def _object(value: object, where: str, known: set[str], needed: set[str]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: expected an object with the keys {', '.join(sorted(known))}")
-    for key in value:
-        if key not in known:
-            raise InputError(f"{where}: unknown key {str(key)[:40]!r}: it has {', '.join(sorted(known))}")
-    for key in sorted(needed - value.keys()):
-        raise InputError(f"{where}: {key!r} is missing")
-    return value
 
 
 def _pair(value: object, where: str) -> tuple[float, float]:

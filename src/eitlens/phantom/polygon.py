@@ -39,7 +39,7 @@ class Polygon(Shape):
         if _crosses_itself(corners):
             raise InputError("Polygon crosses itself: list its vertices in order along the boundary")
         area = _signed_area(corners)
-        if float(area.abs()) < 1e-12:
+        if float(area.abs()) < 1e-12:  # rounding
             raise InputError("Polygon has no area: are its vertices on one line?")
         corners = corners if area > 0 else corners.flip(0)
         object.__setattr__(self, "vertices", tuple((float(x), float(y)) for x, y in corners))

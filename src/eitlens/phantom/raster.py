@@ -13,7 +13,8 @@ from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
-_TOUCHING = 1e-9
+_OUTLINE = 64  # points: those of an ellipse miss its extremes by 0.1 % of an axis, which its bounds make good
+_TOUCHING = 1e-9  # of the half side: what rounding leaves between a shape and the boundary it touches
 
 
 def level_set(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx ny"]:
@@ -63,13 +64,13 @@ def check_inside(domain: Domain, batch: PhantomBatch) -> None:
 
 
 def room(domain: Domain, group: ShapeGroup) -> Float64[Tensor, "batch slots"]:
-    """How far each shape stays from the boundary of the body: negative beyond it, +∞ for an absent one."""
-    outline, bounds = group.kind.outline(group.parameters, 64), group.kind.bounds(group.parameters)
+    """The distance of each shape from the boundary of the body: negative beyond it, +∞ for an absent shape."""
+    outline, bounds = group.kind.outline(group.parameters, _OUTLINE), group.kind.bounds(group.parameters)
     return torch.where(group.present, domain.room(outline, bounds), torch.inf)
 
 
 def _excess(beyond: float) -> str:
-    """What is wrong with a shape that is not inside; what rounding may have added is no excess."""
+    """The words for a shape that is not inside; what rounding may have added is no excess."""
     return f"reaches {beyond:.3g} beyond the boundary" if beyond > _TOUCHING else "touches the boundary"
 
 
@@ -84,7 +85,7 @@ def _on_nodes(
 
 
 def _chunks(batch: PhantomBatch, points: int) -> Iterator[PhantomBatch]:
-    """Parts of the batch whose level sets at the points fit the cache of a CPU or the memory of a GPU."""
+    """Parts of the batch whose level sets at the points fit the cache of a CPU (8 MB) or the memory of a GPU."""
     values = points * (1 + sum(g.present.shape[1] for g in batch.groups))
     size = max(1, 2**20 // values) if batch.device.type == "cpu" else chunk_size(64 * values, batch.device)
     return (batch[k : k + size] for k in range(0, len(batch), size))

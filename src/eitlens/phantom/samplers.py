@@ -2,7 +2,6 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,7 +21,8 @@ from eitlens.registry import Registry
 
 Range = tuple[float, float]
 Attempt = int | Int64[Tensor, "*#batch"]
-_ATTEMPTS, _ROUNDS = 16, 512
+_ATTEMPTS, _ROUNDS = 16, 512  # draws at once, to fill a GPU, and how often before giving up: 8192 draws
+_OUTLINE = 48  # points, for distances: of the longest ellipse they are 0.05 apart, about the gap
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
 EllipseRows = Float64[Tensor, "*batch ellipses 5"]
@@ -54,8 +54,18 @@ class Sampler(ABC):
         return of_rows(self.kind, rows, self.inside, self.outside)
 
     def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
-        """Whether no two shapes come nearer than the gap."""
-        return _apart(self.kind, rows, self.gap)
+        """Whether no outline point of any shape is within the gap of another shape."""
+        slots = rows.shape[-2]
+        outline = self.kind.outline(rows, _OUTLINE)
+        apart = torch.ones(rows.shape[:-2], dtype=torch.bool, device=rows.device)
+        for i in range(slots):
+            # Where nothing fits, the first shapes tell. A GPU would have to wait for the answer.
+            if apart.device.type == "cpu" and not apart.any():
+                break
+            others = [j for j in range(slots) if j != i]
+            points = outline[..., others, :, :].flatten(-3, -2)
+            apart &= ~self.kind.within(rows[..., i, :], points, self.gap).any(-1)
+        return apart
 
     def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
         """The phantoms start … stop - 1."""
@@ -88,12 +98,7 @@ class EllipseSampler(Sampler):
     outside: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InputError(f"EllipseSampler needs at least one ellipse, got count={self.count}")
-        _check_ranges(self.extent, self.gap, short=self.short, long=self.long)
-        _check_conductivities(self.inside, self.outside)
-        if self.disjoint:
-            _check_room(self.extent, self.count, math.pi * self.short[0] * self.long[0])
+        _check(self, math.pi * self.short[0] * self.long[0], short=self.short, long=self.long)
 
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
@@ -128,14 +133,8 @@ class PolygonSampler(Sampler):
     outside: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.count < 1 or self.corners < 3:
-            raise InputError(
-                f"PolygonSampler needs count >= 1 and corners >= 3, got {self.count} and {self.corners}"
-            )
-        _check_ranges(self.extent, self.gap, radius=self.radius)
-        _check_conductivities(self.inside, self.outside)
-        if self.disjoint:
-            _check_room(self.extent, self.count, self._least_area())
+        checks.at_least("PolygonSampler: corners", self.corners, 3)
+        _check(self, self._least_area(), radius=self.radius)
 
     def draw(
         self, index: Int64[Tensor, "*#batch"], attempt: Attempt
@@ -174,7 +173,7 @@ SAMPLERS: Registry[type[Sampler]] = Registry(
 
 
 def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:
-    """The first of the draws 0, 1, 2, … that is apart, for each sample."""
+    """Rows of the first draw 0, 1, 2, … whose shapes are apart, for each sample."""
     rows = sampler.draw(index, 0)
     pending = torch.nonzero(~sampler.apart(rows)).flatten()
     # One sample before the others: what does not fit is given up after the draws of one, not of all.
@@ -204,45 +203,24 @@ def _draw_again(
     )
 
 
-def _apart(
-    kind: type[Shape], rows: Float64[Tensor, "*batch slots parameters"], gap: float
-) -> Bool[Tensor, "*batch"]:
-    """Whether no outline point (of 48) of any shape is within the gap of another shape."""
-    slots = rows.shape[-2]
-    outline = kind.outline(rows, 48)
-    apart = torch.ones(rows.shape[:-2], dtype=torch.bool, device=rows.device)
-    for i in range(slots):
-        # Where nothing fits, the first shapes tell. A GPU would have to wait for the answer.
-        if apart.device.type == "cpu" and not apart.any():
-            break
-        others = [j for j in range(slots) if j != i]
-        points = outline[..., others, :, :].flatten(-3, -2)
-        apart &= ~kind.within(rows[..., i, :], points, gap).any(-1)
-    return apart
-
-
 def _between(limits: Range, u: Tensor) -> Tensor:
     return limits[0] + (limits[1] - limits[0]) * u
 
 
-def _check_ranges(extent: float, gap: float, **ranges: Sequence[float]) -> None:
+def _check(sampler: EllipseSampler | PolygonSampler, least_area: float, **ranges: Range) -> None:
+    """Refuse settings that no phantom can have; `least_area` is the area of the smallest shape."""
+    count, extent, gap = sampler.count, sampler.extent, sampler.gap
+    checks.at_least(f"{type(sampler).__name__}: count", count, 1)
     if not (0 < extent <= 1 and 0 <= gap < float("inf")):
         raise InputError(f"expected 0 < extent <= 1 and a gap of at least 0, got {extent} and {gap}")
     for name, (low, high) in ranges.items():
         if not 0 < low <= high < extent:
             raise InputError(f"{name}=({low}, {high}): expected 0 < low <= high < extent={extent}")
-
-
-def _check_conductivities(inside: float, outside: float) -> None:
-    checks.positive_number(inside, "inside conductivity")
-    checks.positive_number(outside, "outside conductivity")
-
-
-def _check_room(extent: float, count: int, area: float) -> None:
-    """Refuse at once more disjoint shapes than there is room for, were they all the smallest and without gaps."""
+    checks.positive_number(sampler.inside, "inside conductivity")
+    checks.positive_number(sampler.outside, "outside conductivity")
     room = (2 * extent) ** 2
-    if count * area > room:
+    if sampler.disjoint and count * least_area > room:
         raise InputError(
-            f"{count} disjoint shapes with an area of at least {area:.2g} each do not fit into "
+            f"{count} disjoint shapes with an area of at least {least_area:.2g} each do not fit into "
             f"|x|, |y| <= {extent}, an area of {room:.2g}: take fewer or smaller shapes"
         )

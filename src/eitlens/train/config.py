@@ -164,7 +164,7 @@ class TrainConfig:
         parts: dict[str, Callable[[object], Any]] = {
             "network": lambda part: NetworkConfig(**known_keys(part, NetworkConfig, "network")),
             "data": _source,
-            "noise": _noise,
+            "noise": lambda part: Noise(**known_keys(part, Noise, "noise")),
             "schedule": lambda part: Schedule(**known_keys(part, Schedule, "schedule")),
         }
         return TrainConfig(**(top | {key: make(top[key]) for key, make in parts.items() if key in top}))
@@ -180,13 +180,6 @@ def _source(values: object) -> SourceConfig:
     if top.get("stream") is not None:
         top["stream"] = DataConfig.from_dict(top["stream"])
     return SourceConfig(**top)
-
-
-def _noise(values: object) -> Noise:
-    top = known_keys(values, Noise, "noise")
-    if not isinstance(top.get("levels", []), list | tuple):
-        raise InputError(f"noise: levels must be a list of numbers, got {top['levels']!r}")
-    return Noise(**(top | {"levels": tuple(top.get("levels", (0.0,)))}))
 
 
 def difference(one: TrainConfig, other: TrainConfig) -> str | None:

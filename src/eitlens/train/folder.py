@@ -18,7 +18,6 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,42 +27,24 @@ from eitlens import __version__
 from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
 from eitlens.feature import Input, read_input
-from eitlens.files import disk_errors, make_folder, sweep, write_atomically, write_json
+from eitlens.files import disk_errors, make_folder, remove_leftovers, write_atomically, write_json
 from eitlens.models import Network, save
 from eitlens.train.config import TrainConfig, difference
 from eitlens.train.lock import lock_file
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The files of a run."""
 
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        """The configuration."""
-        return self.path / "config.json"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The whole state."""
-        return self.path / "checkpoint.safetensors"
-
-    @property
-    def log(self) -> Path:
-        """The log."""
-        return self.path / "log.csv"
-
-    @property
-    def result(self) -> Path:
-        """The result."""
-        return self.path / "result.json"
+    def __init__(self, path: Path) -> None:
+        self.path, self.config, self.data = path, path / "config.json", path / "data.json"
+        self.checkpoint, self.log = path / "checkpoint.safetensors", path / "log.csv"
+        self.result = path / "result.json"
 
     def begin(self, config: TrainConfig) -> None:
         """Make the folder, or find in it the same run, not finished."""
         make_folder(self.path)
-        sweep(self.path)
+        remove_leftovers(self.path)
         if self.finished(config):
             raise InputError(
                 f"{self.path}: this run is finished: score it with `eitlens evaluate {self.path}`, or copy it by "
@@ -96,19 +77,9 @@ class RunFolder:
                 )
             yield
 
-    def keep_recipe(self, recipe: DataConfig | None) -> None:
-        """Write the recipe of the data; an imported data set has no recipe."""
-        if recipe is not None:
-            write_json(self.path / "data.json", recipe.to_dict())
-
     def recipe(self) -> DataConfig | None:
         """Read the recipe of the data, if there is one."""
-        file = self.path / "data.json"
-        return DataConfig.read(file) if file.exists() else None
-
-    def keep_features(self, features: Input) -> None:
-        """Write the input of the network."""
-        features.save(self.path)
+        return DataConfig.read(self.data) if self.data.exists() else None
 
     def features(self) -> Input | None:
         """Read the input of the network, if it is known yet."""

@@ -2,12 +2,10 @@
 
 import hashlib
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eitlens.checks import choose
-from eitlens.errors import InputError
+from eitlens.checks import choose, installed
 from eitlens.train.config import TrainConfig
 
 Row = dict[str, float]
@@ -20,11 +18,13 @@ _DIGITS = 16  # of a name: 64 bits, which no two folders share by chance
 def create_logger(name: str, config: TrainConfig, folder: Path) -> Observer:
     """An observer that sends every row to TensorBoard or Weights & Biases."""
     choose("logger", name, LOGGERS)
-    return _tensorboard(folder) if name == "tensorboard" else _wandb(config, folder)
+    module = "torch.utils.tensorboard" if name == "tensorboard" else name
+    package = installed(module, f"{name} is not installed: pip install {name}, or leave out --logger")
+    return _tensorboard(package, folder) if name == "tensorboard" else _wandb(package, config, folder)
 
 
-def _tensorboard(folder: Path) -> Observer:
-    writer = _package("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(folder / "tensorboard"))
+def _tensorboard(package: Any, folder: Path) -> Observer:
+    writer = package.SummaryWriter(str(folder / "tensorboard"))
 
     def observe(row: Row) -> None:
         for name, value in row.items():
@@ -34,30 +34,16 @@ def _tensorboard(folder: Path) -> Observer:
     return observe
 
 
-def _wandb(config: TrainConfig, folder: Path) -> Observer:
-    wandb = _package("wandb", "wandb")
+def _wandb(package: Any, config: TrainConfig, folder: Path) -> Observer:
     folder.mkdir(parents=True, exist_ok=True)
     place = folder.resolve()
-    run = wandb.init(
+    run = package.init(
         project="eitlens",
         name=place.name,
-        id=_identity(place),
+        # A resumed run keeps it, and a run elsewhere in a folder of the same name has another.
+        id=hashlib.sha256(str(place).encode()).hexdigest()[:_DIGITS],
         dir=str(folder),
         config=config.to_dict(),
         resume="allow",
     )
     return lambda row: run.log(row, step=int(row["step"]))
-
-
-def _identity(place: Path) -> str:
-    """A name that a resumed run keeps, and that a run elsewhere in a folder of the same name does not have."""
-    return hashlib.sha256(str(place).encode()).hexdigest()[:_DIGITS]
-
-
-def _package(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise InputError(
-            f"{package} is not installed: pip install {package}, or leave out --logger"
-        ) from None

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import distributed as dist
 
+from eitlens.device import float32_products
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
 from eitlens.files import write_json
@@ -23,7 +24,7 @@ from eitlens.train.config import TrainConfig
 from eitlens.train.folder import Log, RunFolder, git_state
 from eitlens.train.loggers import Observer, Row
 from eitlens.train.losses import LOSSES
-from eitlens.train.processes import Processes, float32_products
+from eitlens.train.processes import Processes
 from eitlens.train.setup import Setup, check_batch, create_network, prepare
 from eitlens.train.state import State
 from eitlens.train.supply import Supply
@@ -59,9 +60,10 @@ def train(
         if processes.first:
             stack.enter_context(run.locked())
             run.begin(config)
-            run.keep_recipe(supply.recipe)
+            if supply.recipe is not None:
+                write_json(run.data, supply.recipe.to_dict())
         processes.barrier()
-        stack.enter_context(float32_products(config.precision))
+        stack.enter_context(float32_products(config.precision != "32", same_shapes=True))
         setup = prepare(config, processes, supply, network, run.features())
         try:
             return Loop(config, run, setup, observers).run(began + 60 * stop_after)
@@ -83,7 +85,7 @@ class Loop:
         self.loss_sum = torch.zeros((), device=setup.device)
         self.parameters = list(setup.network.parameters())
         if self.processes.first:
-            run.keep_features(setup.features)
+            setup.features.save(run.path)
             self.log = Log(run.log, COLUMNS, self.tracker.step)
         self.reported = self.saved = time.monotonic()
         self.reported_step = self.tracker.step
@@ -131,19 +133,15 @@ class Loop:
             "seconds": self.tracker.elapsed,
         }
         if self._due(self.setup.interval) or self.tracker.done:
-            row |= self.validate()
+            metrics = self.setup.validator(self.setup.validated)
+            self.state.consider(metrics)
+            row |= metrics
         if self.processes.first:
             self.log.write(row)
             for observe in self.observers:
                 observe(row)
         self.reported, self.reported_step = time.monotonic(), step
         return row
-
-    def validate(self) -> Row:
-        """Metrics of the validated network, whose weights are remembered if they are the best yet."""
-        metrics = self.setup.validator(self.setup.validated)
-        self.state.consider(metrics)
-        return metrics
 
     def decide(self, end: float) -> bool:
         """Whether to stop. The first process decides by its clock, on the stride and the checkpoint too; all follow."""

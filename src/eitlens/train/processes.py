@@ -6,8 +6,6 @@ Lightning's Fabric saved some of these lines. It brought 14 packages, and to imp
 
 import atexit
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -88,19 +86,3 @@ class Processes:
         """Wait until all processes are here."""
         if self.world > 1:
             dist.barrier()
-
-
-@contextmanager
-def float32_products(precision: Precision) -> Iterator[None]:
-    """Compute what is left in float32 by TF32, unless the precision is 32; afterwards all is as before.
-
-    Shapes do not change in training, so the fastest convolution is worth a search.
-    """
-    cudnn = torch.backends.cudnn
-    before = cudnn.benchmark
-    with device.float32_products(tf32=precision != "32"):
-        cudnn.benchmark = True
-        try:
-            yield
-        finally:
-            cudnn.benchmark = before

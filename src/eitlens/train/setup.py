@@ -49,7 +49,7 @@ class Setup:
 
     @property
     def kept(self) -> Network:
-        """The network that is validated and kept."""
+        """The network whose weights are validated and kept."""
         return self.network if self.average is None else self.average.network
 
     @property
@@ -73,7 +73,7 @@ def create_network(config: TrainConfig, currents: int) -> Network:
 def prepare(
     config: TrainConfig, processes: Processes, supply: Supply, network: Network, features: Input | None
 ) -> Setup:
-    """Build the parts of a run on its device; `features` are those of the run being resumed."""
+    """Build the parts of a run on its device; `features` is the input of a run that is resumed."""
     device = processes.device
     # On GPUs the last digit of a scale may differ from process to process.
     features = processes.broadcast(features or _input(config, supply, network, device)).to(device)
@@ -162,7 +162,7 @@ def _compiled(module: nn.Module, network: Network, mode: Compile) -> nn.Module:
 
 
 def _validated(network: Network, average: Average | None, mode: Compile) -> nn.Module:
-    """The network that is kept, for validation: without CUDA graphs, which would hold memory for it."""
+    """The kept network for validation: without CUDA graphs, which would hold memory for it."""
     if average is None and network.regions():
         return network  # compiled in place for training; they compile themselves again for validation
     kept = network if average is None else average.network

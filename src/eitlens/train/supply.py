@@ -57,7 +57,7 @@ class Supply:
         return concatenate(parts)[: self.config.bank]
 
     def split(self, name: Split, device: torch.device, limit: int = 0) -> Samples:
-        """The samples of a split; those of a stream are simulated."""
+        """The samples of a split; for a stream they are simulated."""
         asked = {"train": self.config.train, "validation": self.config.validation, "test": 0}[name]
         most = min((value for value in (asked, limit) if value), default=None)
         if self.dataset is not None:

@@ -1,4 +1,4 @@
-"""Where weights are: those that come with the package, by name, or the folder of a run.
+"""Places of weights: networks that come with the package, by name, and folders of runs.
 
 A folder of shipped weights holds: the weights, 8-bit, in shards of at most 15 MB, with their .json; features.json (or
 what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
@@ -12,7 +12,7 @@ from pathlib import Path
 from eitlens.errors import InputError
 
 SHIPPED = Path(__file__).parent
-"""Where those of the package are."""
+"""The folder of the package's own networks."""
 DEFAULT = "flagship"
 _ORDER = (DEFAULT, "uit", "uit-small")
 _GUIDE, _MARK = "guide", "guide.json"
@@ -36,7 +36,7 @@ def guide() -> Path | None:
 
 
 def default() -> str:
-    """`flagship`, or the first that is there; an error when none is."""
+    """Name `flagship`, or the first network that is there; an error when none is."""
     names = shipped()
     if not names:
         raise InputError(

@@ -39,7 +39,7 @@ def depth(rows: Rows, points: Float64[Tensor, "points 2"]) -> Float64[Tensor, "*
     shapes = natural(rows)
     q = Ellipse.level_set(shapes, points) + 1
     size = (0.5 * (rows[..., 2] + rows[..., 3])).exp()[..., None]
-    return ((1 - q.clamp(min=1e-12).sqrt()) * size).amax(-2)
+    return ((1 - q.clamp(min=1e-12).sqrt()) * size).amax(-2)  # a root has no slope at 0
 
 
 def find(image: Image, domain: Domain) -> Rows | None:

@@ -89,7 +89,7 @@ class Problem:
         return (self.noise**2 * (model.square() + _QUIET**2 * size) + _SOLVER_ERROR**2 * size).sqrt()
 
     def left(self, model: Data) -> float:
-        """|W (F - y)|²: about the number of values where the noise is all that is left."""
+        """The cost |W (F - y)|²: about the number of values where the noise is all that is left."""
         return float((self.seen * (model - self.data) / self.deviation(model)).square().sum())
 
     def misfit(self, model: Data) -> float:
@@ -110,21 +110,23 @@ class _Candidate(NamedTuple):
 
 def refine(problem: Problem, image: Image, before: float, steps: int) -> tuple[Image, Refinement]:
     """The refined image on the grid of the given one, or that one itself with the reason why it was kept."""
+
+    def kept(reason: str) -> tuple[Image, Refinement]:
+        return image, Refinement(0, before, before, f"kept: {reason}")
+
     cells = problem.simulate.cells
     start = ellipses.find(on_grid(image, cells), problem.simulate.body(cells))
     if start is None or not _allowed(start):
-        return image, Refinement(0, before, before, "kept: the image is not like ellipses inside the body")
+        return kept("the image is not like ellipses inside the body")
     try:
         state, jacobian, taken = _minimise(problem, start, steps)
     except (ConvergenceError, InputError) as error:
-        return image, Refinement(0, before, before, f"kept: {error}")
+        return kept(str(error))
     after = problem.misfit(state.model)
     if after >= before:
-        return image, Refinement(
-            0, before, before, f"kept: ellipses explain the data no better ({after:.3f})"
-        )
+        return kept(f"ellipses explain the data no better ({after:.3f})")
     if taken == 0:
-        return image, Refinement(0, before, before, "kept: no step explains the data better")
+        return kept("no step explains the data better")
     reason = "settled" if taken < steps else "steps used up"
     contrast = _contrast(problem, state, jacobian, start)
     return _picture(problem, state, jacobian, image), Refinement(taken, before, after, reason, contrast)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from eitlens.checks import installed
 from eitlens.errors import InputError
 from eitlens.measure.measurement import NAMES
 
@@ -18,10 +19,7 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> dict[str, Any]:
     """The data sets with the names of a measurement. Links to other files are not followed."""
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("HDF5 files need h5py: pip install 'eitlens[io]'") from None
+    h5py = installed("h5py", "HDF5 files need h5py: pip install 'eitlens[io]'")
     with h5py.File(io.BytesIO(content), "r") as file:
         # Asking `name in file` would follow a link to another file.
         names = set(file.keys())

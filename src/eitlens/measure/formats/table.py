@@ -102,7 +102,7 @@ def _rows(name: str, found: dict[int, np.ndarray]) -> np.ndarray:
 
 
 def _told(comments: list[str]) -> dict[str, Any]:
-    """What the comments say; the first of its kind counts."""
+    """The values in the comments; the first of its kind counts."""
     pairs = (line.lstrip("# ").partition(":") for line in reversed(comments))
     said = {key.strip(): value.strip() for key, _, value in pairs}
     found: dict[str, Any] = {"domain": said["domain"]} if "domain" in said else {}
