@@ -54,6 +54,11 @@ class Polygon(Shape):
         return Polygon(torch.unflatten(row, -1, (-1, 2)).tolist())
 
     @staticmethod
+    def padded(row: Float64[Tensor, "parameters"], width: int) -> Float64[Tensor, "{width}"]:
+        """The last vertex again and again."""
+        return torch.cat([row, row[-2:].repeat((width - len(row)) // 2)])
+
+    @staticmethod
     def level_set(
         parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"]
     ) -> Float64[Tensor, "*#batch points"]:
