@@ -18,14 +18,14 @@ from eitlens.phantom.base import Curve, Shape
 from eitlens.phantom.polygon import Polygon
 
 # Vertices of the polygon that stands for the outline: it is off by 1e-4 of the size of the shape at most.
-_VERTICES = 256
-# Half of the nodes of a rounded polygon gather at its corners, over this many times the length of the rounding: with
-# 64 nodes a square and a cross then have the smallest error.
-_GATHERED, _SPREAD = 0.5, 3.0
-# Corners that turn by little are rounded over this part of the radius at least, so that few nodes see them.
-_LEAST_ROUNDING = 0.5
+_VERTICES, _FEW = 256, 64
+# This share of the nodes gathers at the corners, over this many times the length of the rounding: of the pairs that were
+# tried it has the smallest error with 64 nodes, for a square, a triangle and a cross.
+_GATHERED, _SPREAD = 0.7, 3.0
+# The curvature at the middle of a turn by a right angle is (2 / √π) / width.
+_WIDTH_OF_RADIUS = 2 / math.sqrt(math.pi)
 # Newton's steps from a table of this many entries to the place of a node on the polygon.
-_TABLE, _STEPS = 256, 4
+_TABLE, _STEPS = 128, 4
 
 
 class SmoothShape(Shape):
@@ -56,8 +56,8 @@ class SmoothShape(Shape):
 
     @classmethod
     def bounds(cls, parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
-        """The bounding box."""
-        return Polygon.bounds(cls._polygon(parameters))
+        """The bounding box of some nodes: 1e-3 of the size too small at most."""
+        return Polygon.bounds(cls.curve(parameters, _FEW).point.flatten(-2))
 
     @classmethod
     def area(cls, parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:
@@ -70,9 +70,9 @@ class SmoothShape(Shape):
     def outline(
         cls, parameters: Float64[Tensor, "*batch parameters"], count: int
     ) -> Float64[Tensor, "*batch nodes 2"]:
-        """About `count` points; with few, nodes of the curve."""
-        if count <= _VERTICES:
-            return cls.curve(parameters, _VERTICES).point[..., :: _VERTICES // count, :]
+        """About `count` points, on the polygon that stands for the outline."""
+        if _VERTICES % count == 0:
+            return cls.curve(parameters, count).point
         return Polygon.outline(cls._polygon(parameters), count)
 
 
@@ -133,12 +133,17 @@ class Star(SmoothShape):
 
 @dataclass(frozen=True)
 class RoundedPolygon(SmoothShape):
-    """A simple polygon whose corners are rounded: the radius of curvature at a corner is `radius`.
+    """A simple polygon whose corners are rounded: the radius of curvature in a right angle is `radius`.
 
     The direction of the boundary does not jump at a corner but turns over a length of about `radius`, as the normal
     distribution grows: z'' = Σ_k (e_k - e_{k-1}) φ(s - s_k), e_k the direction of edge k and s_k the arclength of
     vertex k. The curve is analytic, closed, and a few radii away from the corners the edge itself. It keeps inside a
-    corner that points out, and fills one that points in. Half of the nodes gather at the corners.
+    corner that points out, and fills one that points in. Most nodes gather at the corners.
+
+    Measured on squares, triangles and crosses of size 0.4 to 0.5 that conduct perfectly or not at all: the default
+    radius changes the data by 0.2 to 0.8 % of f - f0 against the polygon itself. 64 nodes are off by 1e-5, those of a
+    cross, with its twelve corners, by 1e-3. Half the radius halves the former twice and costs one to two digits of the
+    latter.
 
     Parameters in a row: (radius, x0, y0, x1, y1, …), padded by repeating the last vertex.
 
@@ -149,7 +154,7 @@ class RoundedPolygon(SmoothShape):
     vertices: tuple[tuple[float, float], ...]
     radius: float
 
-    def __init__(self, vertices: Sequence[Sequence[float]], radius: float = 0.01) -> None:
+    def __init__(self, vertices: Sequence[Sequence[float]], radius: float = 0.005) -> None:
         object.__setattr__(self, "vertices", Polygon(vertices).vertices)
         object.__setattr__(self, "radius", checks.positive_number(radius, "RoundedPolygon: radius"))
 
@@ -169,7 +174,7 @@ class RoundedPolygon(SmoothShape):
     def curve(cls, parameters: Float64[Tensor, "*batch parameters"], count: int) -> Curve:
         """Nodes along the rounded boundary, with two derivatives in the parameter that spaces them."""
         corners = _corners(parameters)
-        share = (torch.arange(count, dtype=torch.float64, device=parameters.device) + 0.5) / count
+        share = torch.arange(count, dtype=torch.float64, device=parameters.device) / count
         s = _places(corners, share)
         _, density, change = _shares(corners, s)
         point, first, second = _rounded(corners, s)
@@ -180,7 +185,7 @@ class RoundedPolygon(SmoothShape):
 
 
 def rectangle(
-    center: tuple[float, float], sides: tuple[float, float], angle: float = 0.0, radius: float = 0.01
+    center: tuple[float, float], sides: tuple[float, float], angle: float = 0.0, radius: float = 0.005
 ) -> RoundedPolygon:
     """A rectangle with rounded corners, by its centre, two sides and the angle of the first.
 
@@ -192,7 +197,7 @@ def rectangle(
 
 
 def cross(
-    center: tuple[float, float], size: float, width: float, angle: float = 0.0, radius: float = 0.01
+    center: tuple[float, float], size: float, width: float, angle: float = 0.0, radius: float = 0.005
 ) -> RoundedPolygon:
     """A cross of two equal bars with rounded corners, by its centre, the length and the width of a bar, and its angle.
 
@@ -255,13 +260,11 @@ def _corners(parameters: Float64[Tensor, "*batch parameters"]) -> _Corners:
     edge = (arm / torch.where(length > 0, length, 1.0)[..., None]).gather(-2, last)
     before = edge.roll(1, -2)
     turn = (edge - before).square().sum(-1)
-    # |Δe| = 2 sin(α/2); the tip of a corner has the curvature |Δe| / (w √(2π) cos²(α/2)).
     jump = torch.where(turn > 0, turn, 1.0).sqrt() * (turn > 0)
-    bluntness = (1 - turn / 4).clamp(min=0.01)
-    width = (jump / (math.sqrt(2 * math.pi) * bluntness)).clamp(min=_LEAST_ROUNDING) * parameters[..., :1]
     total = length.sum(-1, keepdim=True)
     # In an absent slot all vertices may be one: any length will do.
     total = torch.where(total > 0, total, 1.0)
+    width = _WIDTH_OF_RADIUS * parameters[..., :1].expand_as(jump)
     weight = jump / torch.where(total > 0, jump.sum(-1, keepdim=True), 1.0).clamp(min=1e-300)
     return _Corners(vertex, length.cumsum(-1) - length, length, edge, edge - before, width, weight, total)
 
@@ -277,7 +280,7 @@ def _rounded(corners: _Corners, s: Float64[Tensor, "*batch nodes"]) -> tuple[Ten
     """The curve at arclengths s of the polygon: that of the polygon, and a change next to each corner."""
     beyond = s[..., None] - corners.place[..., None, :]
     along = beyond.clamp(min=0).minimum(corners.length[..., None, :])
-    on = ((beyond >= 0) & (beyond < corners.length[..., None, :])).to(s.dtype)
+    passed = (beyond >= 0).to(s.dtype)
     width = corners.width[..., None, :]
     u = _distance(corners, s) / width
     density = torch.exp(-0.5 * u.square()) / math.sqrt(2 * math.pi)
@@ -285,7 +288,8 @@ def _rounded(corners: _Corners, s: Float64[Tensor, "*batch nodes"]) -> tuple[Ten
     lift = width * (density - u.abs() * above)
     turned = torch.where(u >= 0, -above, above)
     point = corners.vertex[..., :1, :] + along @ corners.edge + lift @ corners.jump
-    return point, on @ corners.edge + turned @ corners.jump, (density / width) @ corners.jump
+    direction = corners.edge[..., -1:, :] + (passed + turned) @ corners.jump
+    return point, direction, (density / width) @ corners.jump
 
 
 def _shares(corners: _Corners, s: Float64[Tensor, "*batch nodes"]) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.memory import chunk_size
-from eitlens.phantom import Curve, PhantomBatch
+from eitlens.phantom import Curve, PhantomBatch, check_inside
 
 # Nodes an outline from which distances are seen: the fine ones where 64 cannot tell near from touching.
 _COARSE, _FINE = 64, 256
@@ -162,11 +162,14 @@ def _refuse(batch: PhantomBatch, start: int, k: int, i: int, j: int) -> NoReturn
 
 
 @torch.no_grad()
-def check_disjoint(batch: PhantomBatch, curves: Outlines) -> None:
-    """Refuse outlines of which every other node is in another, by Gauss's law with the nodes that there are.
+def check_nodes(domain: Domain, batch: PhantomBatch, curves: Outlines) -> None:
+    """Refuse nodes outside the body or in another outline: quick, and blind to what is between the nodes.
 
-    The mean over an outline of Im [Z' / (Z - z)] is 1 for z inside it and 0 outside.
+    By Gauss's law the mean over an outline of Im [Z' / (Z - z)] is 1 for z inside it and 0 outside. Every other
+    node is asked.
     """
+    if not bool((curves.point.abs() < 1).all()):
+        check_inside(domain, batch)
     inner = curves.point[:, None, ::2]
     gap, dz = curves.point[..., None] - inner, curves.first[..., None]
     squared = gap.real.square() + gap.imag.square()

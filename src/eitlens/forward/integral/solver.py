@@ -14,7 +14,7 @@ from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Modes, Solver, check_currents
 from eitlens.forward.currents import project
-from eitlens.forward.integral.outlines import Outlines, check_disjoint, needed_nodes, outlines
+from eitlens.forward.integral.outlines import Outlines, check_nodes, needed_nodes, outlines
 from eitlens.memory import chunk_size
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
 
@@ -82,7 +82,6 @@ class BoundaryIntegralSolver(Solver):
         given = checks.real(currents, "currents")
         batch = as_batch(conductivity, given.device)
         g = check_currents(self.domain, given, len(batch))
-        check_inside(self.domain, batch)
         if not batch.groups:
             result = g.new_zeros(len(batch), *g.shape[-2:])
         else:
@@ -92,7 +91,6 @@ class BoundaryIntegralSolver(Solver):
     def modes(self, conductivity: Phantoms, count: int) -> Modes:
         """Λ_σ - Λ_σ0 between waves on the unit circle, without boundary nodes; see `Solver.modes`."""
         batch = as_batch(conductivity)
-        check_inside(self.domain, batch)
         if not batch.groups:
             result = batch.outside.new_zeros(len(batch), 2 * count, 2 * count)
         else:
@@ -111,7 +109,7 @@ class BoundaryIntegralSolver(Solver):
             for index in torch.split(place, size):
                 curves = outlines(self.domain, batch[index], count)
                 if self.nodes is not None:
-                    check_disjoint(batch[index], curves)
+                    check_nodes(self.domain, batch[index], curves)
                 parts.append(solve(curves, index))
                 places.append(index)
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
@@ -119,6 +117,7 @@ class BoundaryIntegralSolver(Solver):
     def _counts(self, batch: PhantomBatch) -> Int64[Tensor, "batch"]:
         """Nodes an outline: as many as are needed, or the fixed number."""
         if self.nodes is None:
+            check_inside(self.domain, batch)
             return needed_nodes(self.domain, batch, self.tolerance)
         return torch.full((len(batch),), self.nodes, device=batch.device)
 
@@ -189,20 +188,21 @@ def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"
     The limit of the first term on the diagonal is Im [Z''_i / (2 Z'_i)]. M is half the mean over the n nodes
     of the outline, zero for the solution: it makes 0 of the eigenvalue -½ of K that belongs to the total
     charge of an outline, which in a good conductor (κ → 2) would be known only up to errors times the
-    contrast. Real arithmetic: with w = Z_i - Z_j and v = 1 - Z_i conj Z_j,
+    contrast. In real arithmetic, which is faster, with w = Z_i - Z_j and v = 1 - Z_i conj Z_j,
 
-        Im [Z' / w] = Im [Z' conj w] / |w|²,      Im [Z' conj Z_j / v] = Im [Z' conj Z_j conj v] / |v|².
+        Im [Z' / w] = Im [Z' conj w] / |w|²,    Im [Z' conj Z_j / v] = Im [Z' conj Z_j - Z' conj Z_i |Z_j|²] / |v|²,
+        |v|² = |w|² + (1 - |Z_i|²) (1 - |Z_j|²).
     """
     (x, y), (dx, dy) = ((part.real[..., None], part.imag[..., None]) for part in (curves.point, curves.first))
-    u, v = x.mT, y.mT
-    east, north = x - u, y - v
-    # On the diagonal both are zero, and so is the quotient: the limit is added below.
-    eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
-    squared = east.square() + north.square()
-    direct = (dy * east - dx * north) / torch.where(squared > 0, squared, 1.0)
-    real, imag = 1 - x * u - y * v, x * v - y * u
-    image = ((dy * u - dx * v) * real - (dx * u + dy * v) * imag) / (real.square() + imag.square())
+    inside = 1 - x.square() - y.square()
+    east, north = x - x.mT, y - y.mT
+    squared = east.square().addcmul(north, north)
+    # Where both nodes are one, on the diagonal, the numerator is zero too: the limit is added below.
+    direct = (dy * east).addcmul(dx, north, value=-1) / torch.where(squared > 0, squared, 1.0)
+    flux = torch.cat([dy, -dx, dx * y - dy * x], -1) @ torch.cat([x, y, 1 - inside], -1).mT
+    image = flux / squared.addcmul(inside, inside.mT)
     limit = (curves.second / (2 * curves.first)).imag
+    eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
     outline = torch.arange(x.shape[-2], device=x.device) // curves.nodes
     mean = 0.5 * (outline[:, None] == outline)
     # An absent slot has κ = 0: its charge is zero and nobody feels it.
