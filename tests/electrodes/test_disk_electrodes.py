@@ -122,7 +122,7 @@ def test_a_batch_equals_its_members() -> None:
 
 
 def test_what_cannot_be() -> None:
-    for wrong in ({"count": 1}, {"coverage": 1.0}, {"impedance": 0.0}):
+    for wrong in ({"count": 1}, {"coverage": 1.0}, {"impedance": -1.0}):
         with pytest.raises(InputError, match="Electrodes need count >= 2"):
             Electrodes(**wrong)
     with pytest.raises(InputError, match="needs a solver on a Disk, got one on a Square"):
