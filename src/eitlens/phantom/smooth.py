@@ -24,8 +24,9 @@ _VERTICES = 256
 _GATHERED, _SPREAD = 0.7, 3.0
 # The curvature at the middle of a turn by a right angle is (2 / √π) / width.
 _WIDTH_OF_RADIUS = 2 / math.sqrt(math.pi)
-# Newton's steps from a table of this many entries to the place of a node on the polygon.
-_TABLE, _STEPS = 128, 4
+# Newton's steps from a table of this many entries to the place of a node on the polygon, and the narrowest gathering,
+# as a part of the perimeter, that they still find.
+_TABLE, _STEPS, _NARROWEST = 128, 4, 0.004
 
 
 class SmoothShape(Shape):
@@ -289,7 +290,8 @@ def _shares(corners: _Corners, s: Float64[Tensor, "*batch nodes"]) -> tuple[Tens
     Around each corner nodes gather like a Cauchy distribution, wound around the outline.
     """
     total = corners.perimeter[..., None]
-    width = torch.tanh(math.pi * _SPREAD * corners.width[..., None, :] / total)
+    narrow = (_SPREAD * corners.width[..., None, :] / total).clamp(min=_NARROWEST)
+    width = torch.tanh(math.pi * narrow)
     start = torch.zeros_like(s[..., :1])
 
     def turned(at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
