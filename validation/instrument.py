@@ -104,7 +104,8 @@ def main() -> None:
     parts["conductivity, impedance"] = torch.tensor([math.log(0.8), math.log(1e-3)], dtype=torch.float64)
 
     def residual(parts: dict[str, Tensor]) -> Tensor:
-        return (model(parts, drive) - data).flatten() / data.norm()
+        gap: Tensor = (model(parts, drive) - data).flatten() / data.norm()
+        return gap
 
     free: list[str] = []
     found = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, Square
-    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes
+    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Instrument, empty_tank
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
@@ -59,7 +59,7 @@ _HOME = {
     "eitlens.classical": ("direct_sampling", "index_function", "picard_sum"),
     "eitlens.dataset": ("Dataset",),
     "eitlens.domain": ("Disk", "Domain", "Square"),
-    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes"),
+    "eitlens.electrodes": ("CompleteElectrodeSolver", "Electrodes", "Instrument", "empty_tank"),
     "eitlens.errors": ("ConvergenceError", "InputError"),
     "eitlens.feature": ("harmonic_extension",),
     "eitlens.forward": (
@@ -108,6 +108,7 @@ __all__ = [
     "GridSolver",
     "Imager",
     "InputError",
+    "Instrument",
     "LevelSet",
     "Measurement",
     "NeumannToDirichlet",
@@ -127,6 +128,7 @@ __all__ = [
     "cross",
     "currents",
     "direct_sampling",
+    "empty_tank",
     "harmonic_extension",
     "imaging",
     "index_function",

@@ -20,7 +20,9 @@ def modes(vertices: Array, inside: float, count: int, rays: int, levels: int = 2
     within = _inside(vertices, centre)
     empty = _matrix(mesh, np.ones(len(within)), count)
     if inside == 0:
-        return _matrix(mesh.remove_elements(np.nonzero(within)[0]), np.ones(int((~within).sum())), count) - empty
+        return (
+            _matrix(mesh.remove_elements(np.nonzero(within)[0]), np.ones(int((~within).sum())), count) - empty
+        )
     return _matrix(mesh, np.where(within, inside, 1.0), count) - empty
 
 

@@ -14,7 +14,7 @@ from eitlens.files import read_json
 from eitlens.forward import Solver
 from eitlens.forward.automatic import SOLVERS
 from eitlens.forward.currents import CurrentsConfig
-from eitlens.phantom import Ellipse, Sampler
+from eitlens.phantom import Sampler
 from eitlens.phantom.samplers import SAMPLERS
 
 Split = Literal["train", "validation", "test"]

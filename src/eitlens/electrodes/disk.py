@@ -140,7 +140,7 @@ class CompleteElectrodeSolver:
         return max(1, min(most, math.ceil(needed)))
 
     def _tank(self, outside: Float64[Tensor, "bodies"], count: int) -> EmptyTank:
-        """The empty tank for bodies of conductivity σ, which is that of a disk of conductivity 1 with impedances σ z."""
+        """The empty tank for a conductivity σ: that of a disk of conductivity 1 with impedances σ z."""
         layout = self.electrodes
         if outside.requires_grad or bool((outside != outside[0]).any()):
             ones = outside.new_ones(len(outside), layout.count)
@@ -175,4 +175,5 @@ def _known(
 ) -> EmptyTank:
     """The empty tank of a layout in plain numbers, remembered."""
     layout = torch.tensor([angles, half_widths, impedances], dtype=torch.float64, device=device)
-    return empty_tank(*layout, count, points)
+    arcs, halves, contact = layout.unbind()
+    return empty_tank(arcs, halves, contact, count, points)

@@ -13,6 +13,7 @@ from eitlens.forward.integral.solver import solve_each
 Stimulation = Float64[Tensor, "injections electrodes"]
 Readings = Float64[Tensor, "*batch injections channels"]
 Potentials = Float64[Tensor, "*batch injections electrodes"]
+Value = Tensor | float
 # Of the largest singular value: potentials that the readings tell less about are left at zero.
 _UNSEEN = 1e-9
 
@@ -47,21 +48,27 @@ class Instrument:
     """
 
     channels: Float64[Tensor, "channels electrodes"]
-    gain: Float64[Tensor, "*devices channels"] | float = 0.0
-    common: Float64[Tensor, "*devices channels"] | float = 0.0
-    source: Float64[Tensor, "*devices electrodes"] | float = 0.0
-    leak: Float64[Tensor, "*devices"] | float = 0.0
+    gain: Float64[Tensor, "*devices channels"]
+    common: Float64[Tensor, "*devices channels"]
+    source: Float64[Tensor, "*devices electrodes"]
+    leak: Float64[Tensor, "*devices"]
 
-    def __post_init__(self) -> None:
-        for name in ("channels", "gain", "common", "source", "leak"):
-            object.__setattr__(
-                self, name, checks.finite(checks.physics(getattr(self, name)), f"Instrument: {name}")
-            )
-        if self.channels.ndim != 2 or not bool((self.channels != 0).any(-1).all()):
-            shape = tuple(self.channels.shape)
+    def __init__(
+        self, channels: Tensor, gain: Value = 0.0, common: Value = 0.0, source: Value = 0.0, leak: Value = 0.0
+    ) -> None:
+        rows = checks.finite(checks.physics(channels, "Instrument: channels"), "Instrument: channels")
+        if rows.ndim != 2 or not bool((rows != 0).any(-1).all()):
+            shape = tuple(rows.shape)
             raise InputError(
                 f"Instrument: channels: expected a row of electrodes for each channel, got {shape} with empty ones"
             )
+        object.__setattr__(self, "channels", rows)
+        sizes = {"gain": rows.shape[:1], "common": rows.shape[:1], "source": rows.shape[1:], "leak": ()}
+        for (name, size), given in zip(sizes.items(), (gain, common, source, leak), strict=True):
+            value = checks.finite(checks.physics(given, f"Instrument: {name}"), f"Instrument: {name}").to(
+                rows
+            )
+            object.__setattr__(self, name, value if value.ndim else value.expand(size))
 
     @staticmethod
     def neighbours(electrodes: int) -> Float64[Tensor, "channels electrodes"]:
@@ -86,7 +93,7 @@ class Instrument:
             δ = -E y pᵀ G I / (1 + E y pᵀ G p).
         """
         sink, driven = _shares(-stimulation), self._driven(stimulation)
-        leak = self._of_all("leak") if self.leak.ndim == 0 else self.leak[..., None, None]
+        leak = self.leak[..., None, None]
         size = resistance.shape[-1]
         system = torch.eye(size, dtype=resistance.dtype, device=resistance.device) + leak * resistance
         known = resistance.expand_as(system)
@@ -99,7 +106,7 @@ class Instrument:
     def readings(self, potentials: Potentials, stimulation: Stimulation) -> Readings:
         """V for the potentials that there are."""
         sink = (potentials * _shares(-stimulation)).sum(-1, keepdim=True)
-        gain, common = self._of_all("gain"), self._of_all("common")
+        gain, common = self.gain[..., None, :], self.common[..., None, :]
         return (1 + gain) * (potentials @ self.channels.mT) + common * (potentials @ self._mean().mT - sink)
 
     def freed(self, readings: Readings, stimulation: Stimulation) -> Readings:
@@ -110,30 +117,26 @@ class Instrument:
         """
         seen = readings.isfinite().flatten(0, -3).all(0) if readings.ndim > 2 else readings.isfinite()
         sink = _shares(-stimulation)
-        gain, common = self._of_all("gain")[..., None], self._of_all("common")[..., None]
+        gain, common = self.gain[..., None, :, None], self.common[..., None, :, None]
         rows = (1 + gain) * self.channels + common * (self._mean() - sink[..., None, :])
-        rows = torch.cat([torch.where(seen[..., None], rows, 0.0), sink[..., None, :]], -2)
+        ground = sink[..., None, :].expand(*rows.shape[:-2], 1, -1)
+        rows = torch.cat([torch.where(seen[..., None], rows, 0.0), ground], -2)
         known = torch.cat([torch.where(seen, readings, 0.0), torch.zeros_like(readings[..., :1])], -1)
         potentials = (torch.linalg.pinv(rows, rtol=_UNSEEN) @ known[..., None])[..., 0]
-        strength = 1 + (_shares(stimulation) * self._of_all("source")).sum(-1, keepdim=True)
+        strength = 1 + (_shares(stimulation) * self.source[..., None, :]).sum(-1, keepdim=True)
         return torch.where(seen, potentials @ self.channels.mT / strength, torch.nan)
 
     def _driven(self, stimulation: Stimulation) -> Potentials:
         """The currents with the errors of the sources; the sinks take what comes, in their shares."""
         if bool(stimulation.sum(-1).abs().amax() > 1e-6 * stimulation.abs().amax()):
             raise InputError("stimulation: the currents of an injection must have zero sum")
-        out = stimulation.clamp(min=0) * (1 + self._of_all("source"))
+        out = stimulation.clamp(min=0) * (1 + self.source[..., None, :])
         return out - _shares(-stimulation) * out.sum(-1, keepdim=True)
 
     def _mean(self) -> Float64[Tensor, "channels electrodes"]:
         """The mean of the potentials that a channel reads."""
         weight = self.channels.abs()
         return weight / weight.sum(-1, keepdim=True)
-
-    def _of_all(self, name: str) -> Tensor:
-        """An error of each channel or electrode, for all injections."""
-        value: Tensor = getattr(self, name)
-        return (value if value.ndim else value[None])[..., None, :]
 
 
 def _shares(currents: Stimulation) -> Stimulation:

@@ -65,7 +65,15 @@ def empty_tank(
         log |cos θ - cos φ| = -log 2 - Σ_m (2/m) cos mθ cos mφ,
 
     and the rest is smooth. Measured with 16 points, 2 to 32 electrodes and any impedance: an error of S of 2e-5 of the
-    largest at most (at z = 1e-6), in most cases less than 3e-6; with perfect contact below 1e-10.
+    largest at most (at z = 1e-6), in most cases less than 3e-6; with perfect contact below 1e-10. With 32 electrodes
+    and 32 waves, U - U0 of a perfect conductor is off by 1e-4 of itself at a distance of 0.1 from the electrodes, and
+    by 1e-3 at 0.05.
+
+    >>> angles = torch.tensor([0.0, 1.0, 2.5, 4.0], dtype=torch.float64)
+    >>> tank = eit.empty_tank(angles, torch.full_like(angles, 0.2), torch.zeros_like(angles), count=16)
+    >>> body = eit.BoundaryIntegralSolver(eit.Disk(32)).modes(eit.Phantom([eit.circle((0.3, 0.2), 0.3)]), 16)
+    >>> (tank.resistance + tank.change(body)).shape
+    torch.Size([4, 4])
     """
     even = (torch.arange(points, dtype=torch.float64, device=angles.device) + 0.5) * (math.pi / points)
     ratio = (impedances / half_widths).detach()[..., None]

@@ -49,7 +49,6 @@ class Solver(ABC):
         g = check_currents(self.domain, currents)
         return per_conductivity(self.domain.background(g), outside)
 
-
     def modes(self, conductivity: Phantoms, count: int) -> Modes:
         """Λ_σ - Λ_σ0 of the unit disk as a symmetric matrix (2K, 2K), or (B, 2K, 2K), between waves on the circle.
 

@@ -171,4 +171,3 @@ def _group(kind: type[Shape], phantoms: Sequence[Phantom]) -> ShapeGroup | None:
             parameters[b, slot] = kind.padded(shape.parameters(), width)
             present[b, slot], rank[b, slot], inside[b, slot] = True, k, value
     return ShapeGroup(kind, parameters, present, rank, inside)
-

@@ -14,7 +14,12 @@ def _accepted(name: str, thing: object) -> type[Shape]:
     return thing
 
 
-_OURS = {"ellipse": Ellipse, "polygon": Polygon, "star": Star, "rounded-polygon": RoundedPolygon}
+_OURS: dict[str, type[Shape]] = {
+    "ellipse": Ellipse,
+    "polygon": Polygon,
+    "star": Star,
+    "rounded-polygon": RoundedPolygon,
+}
 KINDS: Registry[type[Shape]] = Registry("shape", _OURS, _accepted)
 
 

@@ -143,7 +143,9 @@ def _between_waves(curves: Outlines, count: int) -> Modes:
     return torch.cat([wave.real, wave.imag], -1).mT @ charge
 
 
-def _powers(z: Complex128[Tensor, "batch unknowns"], count: int) -> Complex128[Tensor, "batch unknowns powers"]:
+def _powers(
+    z: Complex128[Tensor, "batch unknowns"], count: int
+) -> Complex128[Tensor, "batch unknowns powers"]:
     """1, z, …, z^count, twice as many each time."""
     found, top = torch.stack([torch.ones_like(z), z], -1), z[..., None]
     while found.shape[-1] <= count:
@@ -170,13 +172,13 @@ def solve_each(
 
 def by_blocks(matrix: Tensor, right: Tensor, block: int) -> Float64[Tensor, "batch unknowns columns"]:
     """Solve for the first `block` unknowns, put them into the other equations, and so on."""
-    inverse = torch.linalg.inv(matrix[..., :block, :block])
+    inverse: Tensor = torch.linalg.inv(matrix[..., :block, :block])
     if matrix.shape[-1] <= block:
         return inverse @ right
     known = inverse @ torch.cat([matrix[..., :block, block:], right[..., :block, :]], -1)
     change = matrix[..., block:, :block] @ known
     left = matrix.shape[-1] - block
-    rest = by_blocks(
+    rest: Tensor = by_blocks(
         matrix[..., block:, block:] - change[..., :left], right[..., block:, :] - change[..., left:], block
     )
     return torch.cat([known[..., left:] - known[..., :left] @ rest, rest], -2)
