@@ -93,6 +93,7 @@ def ways() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
         "LU, float64": torch.linalg.solve,
         "blocks of 64, float64": lambda a, b: integral.by_blocks(a, b, 64),
         "blocks of 32, float64": lambda a, b: integral.by_blocks(a, b, 32),
+        "blocks of 16, float64": lambda a, b: integral.by_blocks(a, b, 16),
         "blocks of 128, float64": lambda a, b: integral.by_blocks(a, b, 128),
         "LU, float32, refined once": lambda a, b: refined(a, b, 1),
         "LU, float32, refined twice": lambda a, b: refined(a, b, 2),

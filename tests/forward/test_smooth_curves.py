@@ -137,6 +137,13 @@ def test_elimination_by_blocks_is_the_solution() -> None:
     torch.testing.assert_close(by_blocks(matrix, right, 64), solve_each(matrix, right), rtol=0, atol=1e-11)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_same() -> None:
+    batch = stack([MIXED, Phantom([CROSS], 3.0), Phantom([TRIANGLE], 0.0)])
+    here = FIXED.modes(batch, 16)
+    torch.testing.assert_close(FIXED.modes(batch.to(torch.device("cuda")), 16).cpu(), here, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [RoundedPolygon, Star])
 def test_differentiable_in_shapes_and_conductivities(kind: type[Shape]) -> None:
     solver = BoundaryIntegralSolver(DISK, nodes=16)

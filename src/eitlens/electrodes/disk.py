@@ -102,7 +102,9 @@ class CompleteElectrodeSolver:
 
     def voltages(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one phantom, (B, L, E) for several."""
-        return self._check(currents) @ self.resistances(conductivity)
+        given = self._check(currents)
+        empty, change = self._both(conductivity, given.device)
+        return given @ (empty + change)
 
     def background(self, currents: Totals, outside: float = 1.0) -> Voltages:
         """U0 of the empty body."""
@@ -112,16 +114,19 @@ class CompleteElectrodeSolver:
 
     def difference(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U - U0, without the cancellation."""
-        return self._check(currents) @ self._both(conductivity)[1]
+        given = self._check(currents)
+        return given @ self._both(conductivity, given.device)[1]
 
     def resistances(self, conductivity: Phantoms) -> Resistances:
         """The symmetric matrix R of U = R I, with potentials of zero mean: (E, E) for one phantom, (B, E, E)."""
         empty, change = self._both(conductivity)
         return empty + change
 
-    def _both(self, conductivity: Phantoms) -> tuple[Resistances, Resistances]:
+    def _both(
+        self, conductivity: Phantoms, device: torch.device | None = None
+    ) -> tuple[Resistances, Resistances]:
         """R of the empty body, and what the inclusions change in it."""
-        batch = as_batch(conductivity)
+        batch = as_batch(conductivity, device)
         count = self._needed(batch) if self.waves is None else self.waves
         tank, sigma = self._tank(batch.outside, count), batch.outside[:, None, None]
         body = self.solver.modes(batch, count) * sigma

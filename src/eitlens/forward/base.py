@@ -17,7 +17,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.domain import Disk, Domain, check_boundary_values
 from eitlens.errors import InputError
-from eitlens.phantom import Phantoms
+from eitlens.phantom import Phantoms, as_batch
 
 # Of any precision when they come from a user; what the library returns is float64.
 Currents = Float[Tensor, "*phantoms currents boundary"]
@@ -57,10 +57,11 @@ class Solver(ABC):
         """
         if self.domain.name != Disk.name:
             raise InputError(f"{type(self).__name__} knows the waves of a disk, not of a {self.domain.name}")
-        order = torch.arange(1, count + 1, dtype=torch.float64)[:, None] * self.domain.angle()
+        theta = self.domain.angle(as_batch(conductivity).device)
+        order = torch.arange(1, count + 1, dtype=torch.float64, device=theta.device)[:, None] * theta
         waves = torch.cat([order.cos(), order.sin()]) / math.sqrt(math.pi)
         data = self.difference(conductivity, waves - waves.mean(-1, keepdim=True))
-        return self.domain.boundary_weight * data @ waves.to(data).mT
+        return self.domain.boundary_weight * data @ waves.mT
 
 
 def per_conductivity(trace: Data, outside: float | Float64[Tensor, "batch"]) -> Data:
