@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from eitlens.classical import direct_sampling, index_function, picard_sum
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
-    from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern, simulate_readings
+    from eitlens.electrodes import (
+        CompleteElectrodeSolver,
+        Electrodes,
+        Instrument,
+        Pattern,
+        empty_tank,
+        simulate_readings,
+    )
     from eitlens.errors import ConvergenceError, InputError
     from eitlens.feature import harmonic_extension
     from eitlens.forward import (
@@ -45,9 +52,13 @@ if TYPE_CHECKING:
         PhantomBatch,
         Polygon,
         PolygonSampler,
+        RoundedPolygon,
+        Star,
         area_fraction,
         circle,
+        cross,
         indicator,
+        rectangle,
         stack,
     )
     from eitlens.registry import register, registered
@@ -90,6 +101,7 @@ __all__ = [
     "GridSolver",
     "Imager",
     "InputError",
+    "Instrument",
     "LevelSet",
     "Measurement",
     "NeumannToDirichlet",
@@ -99,17 +111,21 @@ __all__ = [
     "Polygon",
     "PolygonSampler",
     "Reconstruction",
+    "RoundedPolygon",
     "Sensitivity",
     "SmoothBody",
     "Solver",
     "Square",
+    "Star",
     "add_noise",
     "add_white_noise",
     "area_fraction",
     "bodies",
     "circle",
+    "cross",
     "currents",
     "direct_sampling",
+    "empty_tank",
     "harmonic_extension",
     "imaging",
     "index_function",
@@ -117,6 +133,7 @@ __all__ = [
     "models",
     "picard_sum",
     "reconstruct",
+    "rectangle",
     "register",
     "registered",
     "simulate_readings",

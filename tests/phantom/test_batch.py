@@ -83,8 +83,11 @@ def test_other_conductivities_keep_the_shapes() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_conductivities_are_positive_numbers(value: float) -> None:
     disk = circle((0, 0), 0.1)
-    with pytest.raises(InputError, match=r"^Phantom: conductivity.*$"):
-        Phantom([disk], inside=value)
+    if value in (0.0, math.inf):  # an insulator, a perfect conductor
+        assert Phantom([disk], inside=value).inside == (value,)
+    else:
+        with pytest.raises(InputError, match=r"^Phantom: conductivity.*$"):
+            Phantom([disk], inside=value)
     with pytest.raises(InputError, match=r"^Phantom: conductivity.*$"):
         Phantom([disk], outside=value)
     with pytest.raises(InputError, match=r"^inside conductivity.*$"):

@@ -4,12 +4,14 @@ import pytest
 import torch
 
 from eitlens.domain import Square
-from eitlens.phantom import Ellipse, Phantom, Polygon, area_fraction, indicator
+from eitlens.phantom import Ellipse, Phantom, Polygon, RoundedPolygon, Star, area_fraction, cross, indicator
 from eitlens.phantom.kinds import KINDS
 
 SQUARE = Square(200)
 EXAMPLES = {
     Ellipse: Ellipse((0.2, -0.1), (0.15, 0.4), 0.7),
+    RoundedPolygon: cross((-0.1, 0.2), 0.9, 0.3, 0.4, radius=0.02),
+    Star: Star((0.1, -0.2), 0.4, cosines=(0.0, 0.1, 0.05), sines=(0.05, 0.0)),
     Polygon: Polygon([(-0.6, -0.5), (0.1, -0.6), (0.3, 0.4), (-0.2, 0.1)]),
 }
 

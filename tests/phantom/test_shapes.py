@@ -6,11 +6,22 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from eitlens.domain import Square
-from eitlens.phantom import EllipseSampler, Phantom, PolygonSampler, Shape, area_fraction
+from eitlens.phantom import (
+    EllipseSampler,
+    Phantom,
+    Polygon,
+    PolygonSampler,
+    RoundedPolygon,
+    Shape,
+    Star,
+    area_fraction,
+)
 from eitlens.phantom.kinds import KINDS
 
 SAMPLERS = (EllipseSampler(seed=5), PolygonSampler(seed=5, corners=7))
 ROWS: dict[type[Shape], Tensor] = {g.kind: g.parameters[:, 0] for s in SAMPLERS for g in s.batch(0, 6).groups}
+ROWS[RoundedPolygon] = torch.cat([torch.full((6, 1), 0.03, dtype=torch.float64), ROWS[Polygon]], -1)
+ROWS[Star] = torch.tensor([[0.1, 0.2, 0.4, 0.1, 0.02 * k, 0.05, -0.01 * k] for k in range(1, 7)]).double()
 POINTS = 2 * torch.rand(500, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 1
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.__name__)
@@ -76,7 +87,8 @@ def test_the_outline_is_counter_clockwise_and_encloses_the_area(kind: type[Shape
     outline = kind.outline(ROWS[kind], 2000)
     after = outline.roll(-1, -2)
     enclosed = 0.5 * (outline[..., 0] * after[..., 1] - after[..., 0] * outline[..., 1]).sum(-1)
-    torch.testing.assert_close(enclosed, kind.area(ROWS[kind]), rtol=1e-5, atol=0)
+    rtol = 2e-4 if kind in (RoundedPolygon, Star) else 1e-5  # 256 vertices stand for their outline
+    torch.testing.assert_close(enclosed, kind.area(ROWS[kind]), rtol=rtol, atol=0)
 
 
 @every_kind
@@ -91,7 +103,7 @@ def test_the_area_fractions_add_up_to_the_area(kind: type[Shape]) -> None:
 def test_a_batch_is_a_loop(kind: type[Shape]) -> None:
     together = kind.level_set(ROWS[kind][:, None], POINTS.expand(1, 1, -1, -1))
     for row, values in zip(ROWS[kind], together, strict=True):
-        torch.testing.assert_close(values[0], kind.level_set(row, POINTS), rtol=0, atol=0)
+        torch.testing.assert_close(values[0], kind.level_set(row, POINTS), rtol=0, atol=1e-14)
 
 
 @every_kind

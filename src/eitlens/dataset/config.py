@@ -14,7 +14,7 @@ from eitlens.files import read_json
 from eitlens.forward import Solver
 from eitlens.forward.automatic import SOLVERS
 from eitlens.forward.currents import CurrentsConfig
-from eitlens.phantom import Ellipse, Sampler
+from eitlens.phantom import Sampler
 from eitlens.phantom.samplers import SAMPLERS
 
 Split = Literal["train", "validation", "test"]
@@ -94,7 +94,7 @@ class DataConfig:
             at_least(split, getattr(self, split), 0)
         at_least("samples in all", self.count, 1)
         if self.solver.name == "boundary-integral" and not (
-            self.sampler.disjoint and SAMPLERS[self.sampler.shapes].kind is Ellipse
+            self.sampler.disjoint and SAMPLERS[self.sampler.shapes].kind.smooth
         ):
             raise InputError(
                 "the boundary-integral solver needs ellipses that do not touch: "

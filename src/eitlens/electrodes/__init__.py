@@ -2,7 +2,18 @@
 
 from eitlens.electrodes.base import ElectrodeSolver, simulate_readings
 from eitlens.electrodes.disk import CompleteElectrodeSolver
+from eitlens.electrodes.instrument import Instrument
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
+from eitlens.electrodes.waves import EmptyTank, empty_tank
 
-__all__ = ["CompleteElectrodeSolver", "ElectrodeSolver", "Electrodes", "Pattern", "simulate_readings"]
+__all__ = [
+    "CompleteElectrodeSolver",
+    "ElectrodeSolver",
+    "Electrodes",
+    "EmptyTank",
+    "Instrument",
+    "Pattern",
+    "empty_tank",
+    "simulate_readings",
+]

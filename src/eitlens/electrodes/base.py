@@ -13,6 +13,7 @@ from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
 from eitlens.errors import InputError
+from eitlens.forward.elements import ElementElectrodeSolver
 from eitlens.forward.integral import BoundaryIntegralSolver
 from eitlens.phantom import Phantom, Phantoms
 
@@ -100,9 +101,8 @@ def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
 
 
 def solver_for(electrodes: Electrodes) -> ElectrodeSolver:
-    """The solver that suits the body."""
-    if electrodes.body.name != Disk.name:
-        raise InputError(
-            f"no solver with electrodes is known for the {electrodes.body.name}: pass one (solver=…)"
-        )
-    return CompleteElectrodeSolver(BoundaryIntegralSolver(electrodes.body), electrodes)
+    """The solver that suits the body: exact electrodes on the disk, finite elements elsewhere."""
+    body = electrodes.body
+    if body.name == Disk.name:
+        return CompleteElectrodeSolver(BoundaryIntegralSolver(body), electrodes)
+    return ElementElectrodeSolver(body, electrodes.starts, electrodes.ends, electrodes.relative_impedance)

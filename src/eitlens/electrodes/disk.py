@@ -10,14 +10,19 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.domain import Disk
 from eitlens.electrodes.layout import Electrodes
+from eitlens.electrodes.waves import EmptyTank, empty_tank
 from eitlens.errors import InputError
 from eitlens.forward.base import Solver
 from eitlens.forward.currents import project
-from eitlens.forward.integral.solver import solve_each
-from eitlens.phantom import Phantom, Phantoms, as_batch
+from eitlens.memory import cached
+from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch
+from eitlens.phantom.raster import room
 
 Totals = Float64[Tensor, "currents electrodes"]
 Voltages = Float64[Tensor, "*batch currents electrodes"]
+Resistances = Float64[Tensor, "*batch electrodes electrodes"]
+# Of what the waves that are left out carry, and the most waves there are without being asked for.
+_TOLERANCE, _MOST_WAVES = 1e-9, 128
 
 
 @dataclass(frozen=True)
@@ -27,24 +32,12 @@ class CompleteElectrodeSolver:
     Inside div(σ∇u) = 0. No current passes between electrodes. On e_k the metal has one potential, and the contact
     takes its share: u + z g = U_k with the density g = σ ∂u/∂n, ∫ g = I_k over e_k.
 
-    With Λ, the map of a continuous boundary as `solver` knows it, u = Λ g, and only g on the electrodes is unknown:
+    The body acts through its matrix between waves on the circle (`Solver.modes`), the electrodes through another that
+    is computed once for all bodies (`electrodes/waves.py` has the equations, and how exact they are).
 
-        Λ g + z g = U_k on e_k,    ∫_{e_k} g = I_k,    Σ I_k = 0 = Σ U_k.
-
-    Charges q at `points` Chebyshev nodes t_i of each electrode stand for g. That of the empty body,
-    Λ₁ g(x) = -(1/π) ∮ log |x - y| g(y) ds(y), is integrated with the expansion
-
-        log |s - t| = -log 2 - Σ_m (2/m) T_m(s) T_m(t),
-
-    the rest of the logarithm is smooth. A density 1/√(1 - t²), that of perfect contact, and a polynomial, that of a
-    bad one, are both met exactly by such nodes. Λ - Λ₁ has a smooth kernel: trigonometric interpolation takes it from
-    the N boundary nodes of `solver` to the electrodes, with an error like ρ^(N/2) for inclusions within the radius ρ.
-    U is a symmetric function of I.
-
-    Measured with 16 points on each of 8 to 32 electrodes that cover half the circle, relative to the largest
-    voltage: an error of 1e-5 at z = 1e-6, 5e-4 at worst (z between 1e-4 and 1e-3, where the density has a layer of
-    about that width at the edges), 6e-6 at z = 0.1; it falls like the fourth power of the points
-    that resolve the layer.
+    `waves` is how many orders there are. None takes as many as the inclusions need for nine digits: ρ^(2 waves) = 1e-9
+    for inclusions within the radius ρ, but no more than the boundary nodes of `solver` can carry, and 128 at most.
+    Each electrode has `points` nodes. U is a symmetric function of I. Differentiable in the body.
 
     Reference: E. Somersalo, M. Cheney, D. Isaacson, SIAM J. Appl. Math. 52 (1992).
 
@@ -58,6 +51,7 @@ class CompleteElectrodeSolver:
     solver: Solver
     electrodes: Electrodes
     points: int = 16
+    waves: int | None = None
 
     def __post_init__(self) -> None:
         if self.solver.domain.name != Disk.name:
@@ -75,43 +69,58 @@ class CompleteElectrodeSolver:
     def voltages(self, conductivity: Phantoms, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one phantom, (B, L, E) for several."""
         given = self._check(currents)
-        domain, device = self.solver.domain, given.device
-        batch = as_batch(conductivity, device)
-        place = _interpolation(self._angles(), domain.boundary_size).to(device)
-        basis = project(torch.eye(domain.boundary_size, dtype=torch.float64, device=device))
-        kernel = self.solver.difference(batch, basis) / domain.boundary_weight
-        found = self._solve(batch.outside, given, place @ kernel.mT @ place.T)
-        return found[0] if isinstance(conductivity, Phantom) else found
+        empty, change = self._both(conductivity, given.device)
+        return given @ (empty + change)
 
     def background(self, currents: Totals, outside: float = 1.0) -> Voltages:
         """U0 of the empty body."""
         given = self._check(currents)
         sigma = torch.tensor([checks.positive_number(outside, "outside")], dtype=torch.float64)
-        return self._solve(sigma.to(given.device), given)[0]
+        return given @ self._tank(sigma.to(given.device), 1).resistance / sigma.to(given.device)
 
     def difference(self, conductivity: Phantoms, currents: Totals) -> Voltages:
-        """U - U0."""
+        """U - U0, without the cancellation."""
         given = self._check(currents)
-        empty = self._solve(as_batch(conductivity, given.device).outside, given)
-        found = self.voltages(conductivity, given)
-        return found - (empty[0] if isinstance(conductivity, Phantom) else empty)
+        return given @ self._both(conductivity, given.device)[1]
 
-    def _solve(
-        self,
-        outside: Float64[Tensor, "bodies"],
-        currents: Totals,
-        change: Float64[Tensor, "bodies nodes nodes"] | float = 0.0,
-    ) -> Float64[Tensor, "bodies currents electrodes"]:
-        """A q = P U and Pᵀ q = I, P the sums over electrodes: S U = I with S = Pᵀ A⁻¹ P."""
-        uniform, contact = (
-            self._logarithm(),
-            torch.diag(self._each(self.electrodes.relative_impedance) / self._weights()),
-        )
-        resistance = uniform.to(currents) / outside[:, None, None] + contact.to(currents) + change
-        sums = torch.eye(self.electrodes.count).repeat_interleave(self.points, 0).to(currents)
-        admittance = sums.T @ solve_each(resistance, sums.expand(len(resistance), -1, -1))
-        found = solve_each(admittance, currents.mT.expand(len(resistance), -1, -1)).mT
-        return project(found)
+    def resistances(self, conductivity: Phantoms) -> Resistances:
+        """The symmetric matrix R of U = R I, with potentials of zero mean: (E, E) for one phantom, (B, E, E)."""
+        empty, change = self._both(conductivity)
+        return empty + change
+
+    def _both(
+        self, conductivity: Phantoms, device: torch.device | None = None
+    ) -> tuple[Resistances, Resistances]:
+        """R of the empty body, and what the inclusions change in it."""
+        batch = as_batch(conductivity, device)
+        count = self._needed(batch) if self.waves is None else self.waves
+        tank, sigma = self._tank(batch.outside, count), batch.outside[:, None, None]
+        body = self.solver.modes(batch, count) * sigma
+        both = (tank.resistance / sigma, tank.change(body) / sigma)
+        one = isinstance(conductivity, Phantom)
+        return (both[0][0], both[1][0]) if one else both
+
+    def _needed(self, batch: PhantomBatch) -> int:
+        """The waves that the inclusion next to the boundary needs."""
+        if not batch.groups:
+            return 1
+        domain = self.solver.domain
+        far = 1 - min(float(room(domain, group).min()) for group in batch.groups)
+        most = min(_MOST_WAVES, (domain.boundary_size - 1) // 2)
+        needed = math.log(_TOLERANCE) / (2 * math.log(far)) if 0 < far < 1 else most
+        return max(1, min(most, math.ceil(needed)))
+
+    def _tank(self, outside: Float64[Tensor, "bodies"], count: int) -> EmptyTank:
+        """The empty tank for a conductivity σ: that of a disk of conductivity 1 with impedances σ z."""
+        row, contact = self.electrodes, self.electrodes.relative_impedance
+        places, halves = row.places.to(outside), row.widths.to(outside) / 2
+        same = not outside.requires_grad and bool((outside == outside[0]).all())
+        if same and not (places.requires_grad or halves.requires_grad or contact.requires_grad):
+            known = [tuple(part.tolist()) for part in (places, halves, contact * float(outside[0]))]
+            return _known(known[0], known[1], known[2], count, self.points, outside.device)
+        ones = outside.new_ones(len(outside), row.count)
+        touch = contact.to(outside) * outside[:, None]
+        return empty_tank(places * ones, halves * ones, touch, count, self.points)
 
     def _check(self, currents: Totals) -> Totals:
         """The totals, checked, as float64: arrays and lists will do."""
@@ -126,46 +135,17 @@ class CompleteElectrodeSolver:
             raise InputError("currents must have zero sum over the electrodes (what goes in comes out)")
         return project(given)
 
-    def _theta(self) -> Float64[Tensor, "points"]:
-        """Chebyshev nodes t = cos θ of an electrode, which is -1 < t < 1."""
-        return (torch.arange(self.points, dtype=torch.float64) + 0.5) * (torch.pi / self.points)
 
-    def _angles(self) -> Float64[Tensor, "nodes"]:
-        """Where the charges are, electrode by electrode."""
-        electrodes, t = self.electrodes, self._theta().cos()
-        return (electrodes.places[:, None] + electrodes.widths[:, None] / 2 * t).flatten()
-
-    def _each(self, values: Float64[Tensor, "electrodes"]) -> Float64[Tensor, "nodes"]:
-        """A value of each electrode at its nodes."""
-        return values.repeat_interleave(self.points)
-
-    def _weights(self) -> Float64[Tensor, "nodes"]:
-        """Lengths the nodes stand for: Fejér's rule, exact for polynomials."""
-        order = torch.arange(1, self.points // 2 + 1, dtype=torch.float64)
-        waves = torch.cos(2 * order * self._theta()[:, None]) / (4 * order**2 - 1)
-        rule = (2 - 4 * waves.sum(-1)) / self.points
-        return (self.electrodes.widths[:, None] / 2 * rule).flatten()
-
-    def _logarithm(self) -> Float64[Tensor, "nodes nodes"]:
-        """Λ₁: the potential at each node of a unit charge at each."""
-        angle, theta, half = self._angles(), self._theta(), self._each(self.electrodes.widths / 2)
-        chord = 2 * torch.sin((angle[:, None] - angle) / 2).abs()
-        t = theta.cos().repeat(self.electrodes.count)
-        number = torch.arange(len(angle)) // self.points
-        same = number[:, None] == number
-        apart = torch.where(same, (t[:, None] - t).abs(), 1.0)
-        smooth = torch.log(torch.where(apart > 0, chord, half) / torch.where(apart > 0, apart, 1.0))
-        order = torch.arange(1, self.points, dtype=torch.float64)
-        waves = torch.cos(order * theta[:, None])
-        singular = -math.log(2) - (waves * (2 / order)) @ waves.T
-        count = self.electrodes.count
-        return -(smooth + torch.where(same, singular.repeat(count, count), 0.0)) / torch.pi
-
-
-def _interpolation(angles: Float64[Tensor, "nodes"], size: int) -> Float64[Tensor, "nodes boundary"]:
-    """Trigonometric interpolation from `size` equally spaced angles, with as many waves as these determine."""
-    order = torch.arange((size - 1) // 2 + 1, dtype=torch.float64)
-    twice = torch.where(order > 0, 2.0, 1.0) / size
-    grid = 2 * torch.pi / size * torch.arange(size, dtype=torch.float64)
-    here, there = order * angles[:, None], order * grid[:, None]
-    return (twice * here.cos()) @ there.cos().T + (twice * here.sin()) @ there.sin().T
+@cached
+def _known(
+    angles: tuple[float, ...],
+    half_widths: tuple[float, ...],
+    impedances: tuple[float, ...],
+    count: int,
+    points: int,
+    device: torch.device,
+) -> EmptyTank:
+    """The empty tank of a layout in plain numbers, remembered."""
+    layout = torch.tensor([angles, half_widths, impedances], dtype=torch.float64, device=device)
+    arcs, halves, contact = layout.unbind()
+    return empty_tank(arcs, halves, contact, count, points)

@@ -6,6 +6,7 @@ What carries the image is the difference f - f0 with the same current in the bod
 Λ_σ0 g.
 """
 
+import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -14,13 +15,14 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain import Domain, check_boundary_values
+from eitlens.domain import Disk, Domain, check_boundary_values
 from eitlens.errors import InputError
-from eitlens.phantom import Phantoms
+from eitlens.phantom import Phantoms, as_batch
 
 # Of any precision when they come from a user; what the library returns is float64.
 Currents = Float[Tensor, "*phantoms currents boundary"]
 Data = Float[Tensor, "*batch currents boundary"]
+Modes = Float64[Tensor, "*batch waves waves"]
 
 
 class Solver(ABC):
@@ -46,6 +48,20 @@ class Solver(ABC):
         """f0 = Λ_σ0 g for the uniform conductivity `outside`."""
         g = check_currents(self.domain, currents)
         return per_conductivity(self.domain.background(g), outside)
+
+    def modes(self, conductivity: Phantoms, count: int) -> Modes:
+        """Λ_σ - Λ_σ0 of the unit disk as a symmetric matrix (2K, 2K), or (B, 2K, 2K), between waves on the circle.
+
+        The waves, cos kθ / √π for k = 1 … K = `count` and then sin kθ / √π, have unit length. On another body θ is
+        the angle after the Riemann map, and a wave is that current density on the circle.
+        """
+        if self.domain.name != Disk.name:
+            raise InputError(f"{type(self).__name__} knows the waves of a disk, not of a {self.domain.name}")
+        theta = self.domain.angle(as_batch(conductivity).device)
+        order = torch.arange(1, count + 1, dtype=torch.float64, device=theta.device)[:, None] * theta
+        waves = torch.cat([order.cos(), order.sin()]) / math.sqrt(math.pi)
+        data = self.difference(conductivity, waves - waves.mean(-1, keepdim=True))
+        return self.domain.boundary_weight * data @ waves.mT
 
 
 def per_conductivity(trace: Data, outside: float | Float64[Tensor, "batch"]) -> Data:

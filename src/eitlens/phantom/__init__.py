@@ -7,6 +7,7 @@ from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 from eitlens.phantom.raster import Phantoms, area_fraction, check_inside, conductivity, indicator, level_set
 from eitlens.phantom.samplers import EllipseSampler, PolygonSampler, Sampler
+from eitlens.phantom.smooth import RoundedPolygon, SmoothShape, Star, cross, rectangle
 
 __all__ = [
     "Curve",
@@ -17,14 +18,19 @@ __all__ = [
     "Phantoms",
     "Polygon",
     "PolygonSampler",
+    "RoundedPolygon",
     "Sampler",
     "Shape",
+    "SmoothShape",
+    "Star",
     "area_fraction",
     "as_batch",
     "check_inside",
     "circle",
     "conductivity",
+    "cross",
     "indicator",
     "level_set",
+    "rectangle",
     "stack",
 ]

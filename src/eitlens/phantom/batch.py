@@ -168,12 +168,6 @@ def _group(kind: type[Shape], phantoms: Sequence[Phantom]) -> ShapeGroup | None:
     inside = torch.ones(len(phantoms), slots, dtype=torch.float64)
     for b, row in enumerate(found):
         for slot, (k, shape, value) in enumerate(row):
-            parameters[b, slot] = _pad(shape.parameters(), width)
+            parameters[b, slot] = kind.padded(shape.parameters(), width)
             present[b, slot], rank[b, slot], inside[b, slot] = True, k, value
     return ShapeGroup(kind, parameters, present, rank, inside)
-
-
-def _pad(row: Float64[Tensor, "parameters"], width: int) -> Float64[Tensor, "{width}"]:
-    """Repeat the last vertex of a polygon until the row is `width` long."""
-    missing = (width - len(row)) // 2
-    return torch.cat([row, row[-2:].repeat(missing)]) if missing else row

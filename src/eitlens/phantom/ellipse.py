@@ -1,6 +1,7 @@
 """Ellipses, and circles as ellipses with equal semi-axes."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float64
@@ -25,6 +26,7 @@ class Ellipse(Shape):
     center: tuple[float, float]
     semi_axes: tuple[float, float]
     angle: float = 0.0
+    smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_pair(self.center, "center")
@@ -63,8 +65,8 @@ class Ellipse(Shape):
         grown = parameters + parameters.new_tensor([0, 0, gap, gap, 0])
         return Ellipse.level_set(grown, points) <= 0
 
-    @staticmethod
-    def curve(parameters: Float64[Tensor, "*batch parameters"], count: int) -> Curve:
+    @classmethod
+    def curve(cls, parameters: Float64[Tensor, "*batch parameters"], count: int) -> Curve:
         """The points c + R(angle)(a cos t, b sin t) at `count` equally spaced t, with two derivatives."""
         t = torch.arange(count, dtype=torch.float64, device=parameters.device) * (2 * torch.pi / count)
         a, b, angle = parameters[..., None, 2:].unbind(-1)
@@ -76,6 +78,12 @@ class Ellipse(Shape):
         spoke = rotate(a * torch.cos(t), b * torch.sin(t))
         first = rotate(-a * torch.sin(t), b * torch.cos(t))
         return Curve(parameters[..., None, :2] + spoke, first, -spoke)
+
+    @classmethod
+    def reach(cls, parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch"]:
+        """2 b / a with b the shorter: the kernel of the equation falls like ((a - b) / (a + b))^n."""
+        axes = parameters[..., 2:4]
+        return 2 * axes.amin(-1) / axes.amax(-1)
 
     @staticmethod
     def outline(

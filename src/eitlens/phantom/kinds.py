@@ -4,6 +4,7 @@ from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse
 from eitlens.phantom.polygon import Polygon
+from eitlens.phantom.smooth import RoundedPolygon, Star
 from eitlens.registry import Registry
 
 
@@ -13,7 +14,13 @@ def _accepted(name: str, thing: object) -> type[Shape]:
     return thing
 
 
-KINDS: Registry[type[Shape]] = Registry("shape", {"ellipse": Ellipse, "polygon": Polygon}, _accepted)
+_OURS: dict[str, type[Shape]] = {
+    "ellipse": Ellipse,
+    "polygon": Polygon,
+    "star": Star,
+    "rounded-polygon": RoundedPolygon,
+}
+KINDS: Registry[type[Shape]] = Registry("shape", _OURS, _accepted)
 
 
 def name_of(kind: type[Shape]) -> str:

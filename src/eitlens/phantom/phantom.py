@@ -15,7 +15,8 @@ class Phantom:
     """A conductivity: `inside[k]` in shape k, `outside` elsewhere; where shapes overlap, the later in the list counts.
 
     `inside` may be one number for all shapes. With equal conductivities the inclusion is the union of the
-    shapes.
+    shapes. A shape of conductivity 0 is an insulator, one of conductivity ∞ a perfect conductor; boundary integrals
+    take both, and a grid refuses them.
 
     >>> eit.Phantom([eit.circle((0.3, 0.2), 0.2)], inside=5.0).inside
     (5.0,)
@@ -36,10 +37,20 @@ class Phantom:
                 f"Phantom: {len(shapes)} shapes but {len(values)} conductivities: give one, or one each"
             )
         around = checks.number(outside, "Phantom: outside")
-        checks.positive(torch.tensor([*values, around], dtype=torch.float64), "Phantom: conductivity")
+        _check_conductivities(values, around)
         object.__setattr__(self, "shapes", tuple(shapes))
         object.__setattr__(self, "inside", tuple(values))
         object.__setattr__(self, "outside", around)
+
+
+def _check_conductivities(inside: list[float], outside: float) -> None:
+    checks.positive(torch.tensor(outside, dtype=torch.float64), "Phantom: conductivity")
+    for value in inside:
+        if not value >= 0:
+            raise InputError(
+                f"Phantom: conductivity must be positive, or 0 for an insulator, or infinite for a perfect conductor, "
+                f"got {value:g}"
+            )
 
 
 def _check_shapes(shapes: object) -> None:

@@ -11,6 +11,8 @@ from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 
+_ROUNDING = 1e-14
+
 
 @dataclass(frozen=True)
 class Polygon(Shape):
@@ -52,6 +54,11 @@ class Polygon(Shape):
     def unpack(row: Float64[Tensor, "parameters"]) -> "Polygon":
         """The polygon from (x0, y0, x1, y1, …), without the padding."""
         return Polygon(torch.unflatten(row, -1, (-1, 2)).tolist())
+
+    @staticmethod
+    def padded(row: Float64[Tensor, "parameters"], width: int) -> Float64[Tensor, "{width}"]:
+        """The last vertex again and again."""
+        return torch.cat([row, row[-2:].repeat((width - len(row)) // 2)])
 
     @staticmethod
     def level_set(
@@ -131,7 +138,10 @@ def _crosses_itself(corners: Float64[Tensor, "corners 2"]) -> bool:
 
     def turn(p: Tensor, q: Tensor, r: Tensor) -> Tensor:
         u, v = q - p, r - p
-        return torch.sign(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0])
+        left, right = u[..., 0] * v[..., 1], u[..., 1] * v[..., 0]
+        # Edges on one line, such as those of a cross, differ from it by rounding.
+        straight = (left - right).abs() <= _ROUNDING * u.norm(dim=-1) * v.norm(dim=-1)
+        return torch.where(straight, 0.0, torch.sign(left - right))
 
     first, second = (slice(None), None), (None, slice(None))
     apart = turn(a[first], b[first], a[second]) != turn(a[first], b[first], b[second])

@@ -144,6 +144,9 @@ def as_body(square: Square, conductivity: Conductivity, device: torch.device) ->
         return _LevelSetBody(values.reshape(-1, *values.shape[-2:]), inside, outside), shape
     batch = as_batch(conductivity, device)
     check_inside(square, batch)
+    for group in batch.groups:
+        if bool((group.present & ((group.inside == 0) | torch.isinf(group.inside))).any()):
+            raise InputError("GridSolver needs conductivities between 0 and ∞: use BoundaryIntegralSolver")
     return _PhantomBody(batch, batch.outside), () if isinstance(conductivity, Phantom) else (len(batch),)
 
 

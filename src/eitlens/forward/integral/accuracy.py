@@ -30,7 +30,7 @@ def node_counts(
 def _counts(domain: Domain, rows: Tensor, tolerance: float) -> Int64[Tensor, "batch"]:
     curve = Ellipse.curve(rows, _SEEN)
     speed = curve.first.square().sum(-1).sqrt()
-    alone = own_reach(domain, curve, speed).amin(-1)
+    alone = own_reach(domain, curve, speed, Ellipse.reach(rows)).amin(-1)
     reach = torch.minimum(alone, _reach_to_others(curve.point, speed))
     return node_count(reach.clamp(min=_SHORTEST_REACH), tolerance).clamp(max=MOST_NODES)
 

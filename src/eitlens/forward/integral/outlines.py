@@ -1,8 +1,8 @@
-"""Outlines of smooth inclusions as curves in the unit disk, and the number of nodes they need."""
+"""Outlines of smooth inclusions as curves in the unit disk, and how many nodes they need."""
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import torch
 from jaxtyping import Bool, Complex128, Float64, Int64
@@ -11,7 +11,7 @@ from torch import Tensor
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.memory import chunk_size
-from eitlens.phantom import Curve, Ellipse, PhantomBatch
+from eitlens.phantom import Curve, PhantomBatch, check_inside
 
 # Nodes an outline from which distances are seen: the fine ones where 64 cannot tell near from touching.
 _COARSE, _FINE = 64, 256
@@ -37,20 +37,28 @@ class Outlines(NamedTuple):
 def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
     """Map `count` nodes of each outline to the disk: Z' = ζ' z', Z'' = ζ'' z'² + ζ' z''."""
     curve, present, inside = smooth_curves(batch, count)
-    center = torch.where(present[..., None, None], curve.point, 0.0)
-    image = domain.conformal_map(center)
-    dz, ddz = torch.view_as_complex(curve.first), torch.view_as_complex(curve.second)
-    outside = batch.outside[:, None]
-    contrast = torch.where(present, 2 * (inside - outside) / (inside + outside), 0.0)
+    used = present[..., None, None]
+    # An absent slot holds whatever is finite.
+    image = domain.conformal_map(torch.where(used, curve.point, 0.0))
+    dz = torch.view_as_complex(torch.where(used, curve.first, 1.0))
+    ddz = torch.view_as_complex(torch.where(used, curve.second, 0.0))
     return Outlines(
         image.value.flatten(1),
         (image.first * dz).flatten(1),
         (image.second * dz**2 + image.first * ddz).flatten(1),
         present.repeat_interleave(count, 1),
-        contrast.repeat_interleave(count, 1),
+        _contrast(inside, batch.outside[:, None], present).repeat_interleave(count, 1),
         batch.outside,
         count,
     )
+
+
+def _contrast(inside: Tensor, outside: Tensor, present: Tensor) -> Float64[Tensor, "batch slots"]:
+    """2 (σ_in - σ_out) / (σ_in + σ_out), which is 2 for a perfect conductor, σ_in = ∞; 0 in an absent slot."""
+    perfect = torch.isinf(inside)
+    finite = torch.where(perfect, 1.0, inside)
+    contrast = torch.where(perfect, 2.0, 2 * (finite - outside) / (finite + outside))
+    return torch.where(present, contrast, 0.0)
 
 
 @torch.no_grad()
@@ -79,28 +87,27 @@ def node_count(reach: Float64[Tensor, "batch"], tolerance: float) -> Int64[Tenso
 
 
 def own_reach(
-    domain: Domain, curve: Curve, speed: Float64[Tensor, "batch slots nodes"]
+    domain: Domain,
+    curve: Curve,
+    speed: Float64[Tensor, "batch slots nodes"],
+    alone: Float64[Tensor, "batch slots"],
 ) -> Float64[Tensor, "batch slots"]:
-    """The smallest distance / |z'| from each outline to the boundary and to its own focus."""
-    wall = (_WALL * domain.clearance(curve.point) / speed).amin(-1)
-    return torch.minimum(wall, 2 * speed.amin(-1) / speed.amax(-1))
+    """The smallest distance / |z'| from each outline to the boundary, or the reach that it has `alone`."""
+    return torch.minimum((_WALL * domain.clearance(curve.point) / speed).amin(-1), alone)
 
 
 def smooth_curves(
     batch: PhantomBatch, count: int
 ) -> tuple[Curve, Bool[Tensor, "batch slots"], Float64[Tensor, "batch slots"]]:
     """The outlines, which slots are in use, and the conductivity inside each."""
-    for group in batch.groups:
-        if group.kind is not Ellipse:
-            name = group.kind.__name__
-            raise InputError(f"BoundaryIntegralSolver needs ellipses, got a {name}: use GridSolver instead")
-    (group,) = batch.groups
-    return Ellipse.curve(group.parameters, count), group.present, group.inside
+    parts = [group.kind.curve(group.parameters, count) for group in batch.groups]
+    curve = Curve(*(torch.cat(part, 1) for part in zip(*parts, strict=True)))
+    return curve, _all(batch, "present"), _all(batch, "inside")
 
 
 def _reach(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "batch slots"]:
     """The smallest distance / |z'| from each outline to what disturbs it; ∞ in an absent slot."""
-    slots = batch.groups[0].present.shape[1]
+    slots = _slots(batch)
     size = chunk_size(32 * slots * count**2, batch.device)
     return torch.cat([_reach_of_part(domain, part, count) for _, part in _parts(batch, size)])
 
@@ -108,7 +115,9 @@ def _reach(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "
 def _reach_of_part(domain: Domain, batch: PhantomBatch, count: int) -> Float64[Tensor, "batch slots"]:
     curve, present, _ = smooth_curves(batch, count)
     speed = curve.first.square().sum(-1).sqrt()
-    reach = torch.minimum(own_reach(domain, curve, speed), _reach_to_others(curve, speed, present))
+    alone = torch.cat([group.kind.reach(group.parameters) for group in batch.groups], 1)
+    own = own_reach(domain, curve, speed, alone)
+    reach = torch.minimum(own, _reach_to_others(curve, speed, present))
     return torch.where(present, reach, torch.inf)
 
 
@@ -136,26 +145,64 @@ def _check_reach(batch: PhantomBatch, reach: Float64[Tensor, "batch slots"]) -> 
 
 def _check_apart(batch: PhantomBatch) -> None:
     """Refuse shapes with a node of one in another, naming the pair."""
-    slots = batch.groups[0].present.shape[1]
+    slots = _slots(batch)
     for start, part in _parts(batch, chunk_size(64 * slots**2 * _FINE, batch.device)):
         for k, i, j in torch.nonzero(_overlaps(part))[:1].tolist():
-            first, second = sorted((i, j))
-            pair = " and ".join(_shape(part, k, slot) for slot in (first, second))
-            raise InputError(
-                f"phantom {start + k}: shapes {first} and {second} overlap or touch ({pair}): "
-                "use GridSolver instead"
-            )
+            _refuse(part, start, k, i, j)
+
+
+def _refuse(batch: PhantomBatch, start: int, k: int, i: int, j: int) -> NoReturn:
+    """Name the pair of shapes in slots i and j of phantom k, which is start + k for the user."""
+    pairs = sorted((int(_all(batch, "rank")[k, slot]), _shape(batch, k, slot)) for slot in (i, j))
+    (first, one), (second, other) = pairs
+    raise InputError(
+        f"phantom {start + k}: shapes {first} and {second} overlap or touch ({one} and {other}): "
+        "use GridSolver instead"
+    )
+
+
+@torch.no_grad()
+def check_nodes(domain: Domain, batch: PhantomBatch, curves: Outlines) -> None:
+    """Refuse nodes outside the body or in another outline: quick, and blind to what is between the nodes.
+
+    By Gauss's law the mean over an outline of Im [Z' / (Z - z)] is 1 for z inside it and 0 outside. Every other
+    node is asked.
+    """
+    if not bool((curves.point.abs() < 1).all()):
+        check_inside(domain, batch)
+    inner = curves.point[:, None, ::2]
+    gap, dz = curves.point[..., None] - inner, curves.first[..., None]
+    squared = gap.real.square() + gap.imag.square()
+    flux = (dz.imag * gap.real - dz.real * gap.imag) / torch.where(squared > 0, squared, 1.0)
+    slots = curves.point.shape[1] // curves.nodes
+    around = torch.unflatten(flux, 1, (slots, -1)).mean(2)
+    inside = torch.unflatten(around, 2, (slots, -1)).amax(-1) > 0.5
+    used = _all(batch, "present")
+    other = ~torch.eye(slots, dtype=torch.bool, device=used.device)
+    for k, i, j in torch.nonzero(inside & other & used[:, :, None] & used[:, None, :])[:1].tolist():
+        _refuse(batch, 0, k, i, j)
 
 
 def _overlaps(batch: PhantomBatch) -> Bool[Tensor, "batch slots slots"]:
     """Tell whether some node of outline i lies in shape j."""
     curve, present, _ = smooth_curves(batch, _FINE)
-    (group,) = batch.groups
-    slots = present.shape[1]
-    rows = [curve.point[:, i, None].expand(-1, slots, -1, -1) for i in range(slots)]
-    inside = torch.stack([group.kind.within(group.parameters, row, 0.0).any(-1) for row in rows], 1)
-    different = ~torch.eye(slots, dtype=torch.bool, device=inside.device)
+    columns = []
+    for group in batch.groups:
+        for slot in range(group.present.shape[1]):
+            row = group.parameters[:, slot, None]
+            columns.append(group.kind.within(row, curve.point, 0.0).any(-1))
+    inside = torch.stack(columns, 2)
+    different = ~torch.eye(inside.shape[1], dtype=torch.bool, device=inside.device)
     return inside & different & present[:, :, None] & present[:, None, :]
+
+
+def _slots(batch: PhantomBatch) -> int:
+    return sum(group.present.shape[1] for group in batch.groups)
+
+
+def _all(batch: PhantomBatch, name: str) -> Tensor:
+    """What the groups say about their slots, side by side."""
+    return torch.cat([group.tensors[name] for group in batch.groups], 1)
 
 
 def _parts(batch: PhantomBatch, size: int) -> Iterator[tuple[int, PhantomBatch]]:
@@ -163,5 +210,8 @@ def _parts(batch: PhantomBatch, size: int) -> Iterator[tuple[int, PhantomBatch]]
 
 
 def _shape(batch: PhantomBatch, k: int, slot: int) -> str:
-    (group,) = batch.groups
-    return str(group.kind.unpack(group.parameters[k, slot].detach().cpu()))
+    for group in batch.groups:
+        if slot < group.present.shape[1]:
+            return str(group.kind.unpack(group.parameters[k, slot].detach().cpu()))
+        slot -= group.present.shape[1]
+    raise IndexError(slot)

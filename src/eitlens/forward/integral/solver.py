@@ -1,18 +1,20 @@
 """The solver for smooth inclusions that do not touch: a boundary integral equation on their outlines, spectral."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Complex128, Float64, Int64
 from torch import Tensor
 
 from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
-from eitlens.forward.base import Currents, Data, Solver, check_currents
+from eitlens.forward.base import Currents, Data, Modes, Solver, check_currents
 from eitlens.forward.currents import project
-from eitlens.forward.integral.outlines import Outlines, needed_nodes, outlines
+from eitlens.forward.integral.outlines import Outlines, check_nodes, needed_nodes, outlines
 from eitlens.memory import chunk_size
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
 from eitlens.threads import free_cores_only
@@ -81,46 +83,107 @@ class BoundaryIntegralSolver(Solver):
         given = checks.real(currents, "currents")
         batch = as_batch(conductivity, given.device)
         g = check_currents(self.domain, given, len(batch))
-        check_inside(self.domain, batch)
-        result = self._in_groups(batch, g) if batch.groups else g.new_zeros(len(batch), *g.shape[-2:])
+        if not batch.groups:
+            result = g.new_zeros(len(batch), *g.shape[-2:])
+        else:
+            result = self._in_groups(batch, lambda curves, k: self._data(curves, g if g.ndim < 3 else g[k]))
+        return result[0] if isinstance(conductivity, Phantom) else result
+
+    def modes(self, conductivity: Phantoms, count: int) -> Modes:
+        """Λ_σ - Λ_σ0 between waves on the unit circle, without boundary nodes; see `Solver.modes`."""
+        batch = as_batch(conductivity)
+        if not batch.groups:
+            result = batch.outside.new_zeros(len(batch), 2 * count, 2 * count)
+        else:
+            result = self._in_groups(batch, lambda curves, _: _between_waves(curves, count))
         return result[0] if isinstance(conductivity, Phantom) else result
 
     @free_cores_only()
-    def _in_groups(self, batch: PhantomBatch, g: Currents) -> Data:
+    def _in_groups(self, batch: PhantomBatch, solve: Callable[[Outlines, Tensor], Tensor]) -> Tensor:
         """Solve the phantoms of equal node count together, in chunks that fit the memory; keep the order."""
         slots = sum(group.present.shape[1] for group in batch.groups)
-        needed = needed_nodes(self.domain, batch, self.tolerance)
-        counts = needed if self.nodes is None else torch.full_like(needed, self.nodes)
+        counts = self._counts(batch)
         parts, places = [], []
         for count in torch.unique(counts).tolist():
             place = torch.nonzero(counts == count).flatten()
             unknowns = count * slots
-            size = chunk_size(8 * unknowns * (8 * unknowns + 4 * self.domain.boundary_size), g.device)
+            size = chunk_size(8 * unknowns * (8 * unknowns + 4 * self.domain.boundary_size), batch.device)
             for index in torch.split(place, size):
                 curves = outlines(self.domain, batch[index], count)
-                parts.append(self._solve(curves, g if g.ndim < 3 else g[index]))
+                if self.nodes is not None:
+                    check_nodes(self.domain, batch[index], curves)
+                parts.append(solve(curves, index))
                 places.append(index)
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
 
-    def _solve(self, curves: Outlines, g: Currents) -> Data:
+    def _counts(self, batch: PhantomBatch) -> Int64[Tensor, "batch"]:
+        """Nodes an outline: as many as are needed, or the fixed number."""
+        if self.nodes is None:
+            check_inside(self.domain, batch)
+            return needed_nodes(self.domain, batch, self.tolerance)
+        return torch.full((len(batch),), self.nodes, device=batch.device)
+
+    def _data(self, curves: Outlines, g: Currents) -> Data:
         """Solve one dense system a phantom, one factorisation for all currents."""
         sources = self.domain.conformal_map(self.domain.boundary(g.device)).value
         gap = _squared_distance(curves.point, sources)
         source = _background_flux(curves, sources, self.domain.boundary_weight * g, gap)
-        charge = solve_each(_transmission(curves), -source)
+        charge = solve_each(_transmission(curves), -source, curves.nodes)
         potential = (-1 / curves.nodes) * gap.log()
         return project(charge.mT @ potential)
 
 
-def solve_each(matrix: Tensor, right: Tensor) -> Float64[Tensor, "batch unknowns currents"]:
-    """Solve a dense system a phantom; on a CPU one after the other.
+def _between_waves(curves: Outlines, count: int) -> Modes:
+    """The matrix of `Solver.modes`, with u0 = Re z^k / (k √π σ_out) and log |ζ - Z| = -Σ_k Re (Z / ζ)^k / k."""
+    powers = _powers(curves.point, count)
+    order = torch.arange(1, count + 1, dtype=torch.float64, device=powers.device)
+    pull = powers[..., :-1] * curves.first[..., None]
+    flux = torch.cat([pull.imag, -pull.real], -1)
+    scale = curves.contrast / (math.sqrt(math.pi) * curves.outside[:, None])
+    charge = solve_each(_transmission(curves), -scale[..., None] * flux, curves.nodes)
+    wave = powers[..., 1:] * (2 * math.sqrt(math.pi) / curves.nodes / order)
+    return torch.cat([wave.real, wave.imag], -1).mT @ charge
 
-    MKL's batched LU (torch 2.13) loses its pivots once the number of threads has been set by hand.
+
+def _powers(
+    z: Complex128[Tensor, "batch unknowns"], count: int
+) -> Complex128[Tensor, "batch unknowns powers"]:
+    """1, z, …, z^count, twice as many each time."""
+    found, top = torch.stack([torch.ones_like(z), z], -1), z[..., None]
+    while found.shape[-1] <= count:
+        top = found[..., -1:]
+        found = torch.cat([found, found[..., 1:] * top], -1)
+    return found[..., : count + 1]
+
+
+def solve_each(
+    matrix: Tensor, right: Tensor, block: int | None = None
+) -> Float64[Tensor, "batch unknowns columns"]:
+    """Solve a dense system a phantom; on a GPU by elimination of a block of unknowns after the other.
+
+    No block is pivoted against another: each leading part of the matrix is that of the body with the first few
+    inclusions, a problem as well posed. A batched LU of the whole matrix leaves a GPU idle most of the time.
+    On a CPU one after the other: MKL's batched LU (torch 2.13) loses its pivots once the number of threads has been
+    set by hand.
     """
     if matrix.is_cuda:
-        solution: Tensor = torch.linalg.solve(matrix, right)
+        solution: Tensor = by_blocks(matrix, right, block) if block else torch.linalg.solve(matrix, right)
         return solution
     return torch.stack([torch.linalg.solve(a, b) for a, b in zip(matrix, right, strict=True)])
+
+
+def by_blocks(matrix: Tensor, right: Tensor, block: int) -> Float64[Tensor, "batch unknowns columns"]:
+    """Solve for the first `block` unknowns, put them into the other equations, and so on."""
+    inverse: Tensor = torch.linalg.inv(matrix[..., :block, :block])
+    if matrix.shape[-1] <= block:
+        return inverse @ right
+    known = inverse @ torch.cat([matrix[..., :block, block:], right[..., :block, :]], -1)
+    change = matrix[..., block:, :block] @ known
+    left = matrix.shape[-1] - block
+    rest: Tensor = by_blocks(
+        matrix[..., block:, block:] - change[..., :left], right[..., block:, :] - change[..., left:], block
+    )
+    return torch.cat([known[..., left:] - known[..., :left] @ rest, rest], -2)
 
 
 def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"]:
@@ -129,24 +192,26 @@ def _transmission(curves: Outlines) -> Float64[Tensor, "batch unknowns unknowns"
     The limit of the first term on the diagonal is Im [Z''_i / (2 Z'_i)]. M is half the mean over the n nodes
     of the outline, zero for the solution: it makes 0 of the eigenvalue -½ of K that belongs to the total
     charge of an outline, which in a good conductor (κ → 2) would be known only up to errors times the
-    contrast.
+    contrast. In real arithmetic, which is faster, with w = Z_i - Z_j and v = 1 - Z_i conj Z_j,
+
+        Im [Z' / w] = Im [Z' conj w] / |w|²,    Im [Z' conj Z_j / v] = Im [Z' conj Z_j - Z' conj Z_i |Z_j|²] / |v|²,
+        |v|² = |w|² + (1 - |Z_i|²) (1 - |Z_j|²).
     """
-    z, dz = curves.point[..., :, None], curves.first[..., :, None]
-    w = curves.point[..., None, :]
-    both = curves.present[..., :, None] & curves.present[..., None, :]
-    apart = both & ~torch.eye(z.shape[-2], dtype=torch.bool, device=z.device)
-    # What is masked afterwards, a node on itself or an absent slot, first gets a denominator that is not
-    # zero.
-    direct = (dz / (z - w + ~apart)).imag * apart + torch.diag_embed(
-        (curves.second / (2 * curves.first)).imag
-    )
-    image = (dz * w.conj() / (1 - z * w.conj())).imag
-    outline = torch.arange(z.shape[-2], device=z.device) // curves.nodes
+    (x, y), (dx, dy) = ((part.real[..., None], part.imag[..., None]) for part in (curves.point, curves.first))
+    inside = 1 - x.square() - y.square()
+    east, north = x - x.mT, y - y.mT
+    squared = east.square().addcmul(north, north)
+    # Where both nodes are one, on the diagonal, the numerator is zero too: the limit is added below.
+    direct = (dy * east).addcmul(dx, north, value=-1) / torch.where(squared > 0, squared, 1.0)
+    flux = torch.cat([dy, -dx, dx * y - dy * x], -1) @ torch.cat([x, y, 1 - inside], -1).mT
+    image = flux / squared.addcmul(inside, inside.mT)
+    limit = (curves.second / (2 * curves.first)).imag
+    eye = torch.eye(x.shape[-2], dtype=x.dtype, device=x.device)
+    outline = torch.arange(x.shape[-2], device=x.device) // curves.nodes
     mean = 0.5 * (outline[:, None] == outline)
-    kernel = (mean - direct + image) / curves.nodes * both
     # An absent slot has κ = 0: its charge is zero and nobody feels it.
-    eye = torch.eye(z.shape[-2], dtype=kernel.dtype, device=z.device)
-    return eye + curves.contrast[..., :, None] * kernel
+    kernel = mean + image - direct - torch.diag_embed(limit)
+    return eye + (curves.contrast / curves.nodes)[..., :, None] * kernel
 
 
 def _background_flux(
