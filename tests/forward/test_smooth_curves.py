@@ -141,7 +141,9 @@ def test_elimination_by_blocks_is_the_solution() -> None:
 def test_a_gpu_gives_the_same() -> None:
     batch = stack([MIXED, Phantom([CROSS], 3.0), Phantom([TRIANGLE], 0.0)])
     here = FIXED.modes(batch, 16)
-    torch.testing.assert_close(FIXED.modes(batch.to(torch.device("cuda")), 16).cpu(), here, rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        FIXED.modes(batch.to(torch.device("cuda")), 16).cpu(), here, rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", [RoundedPolygon, Star])
