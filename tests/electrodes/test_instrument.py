@@ -91,6 +91,14 @@ def test_reciprocity_holds_for_the_leaking_tank() -> None:
     torch.testing.assert_close(transfer, transfer.T)
 
 
+def test_an_injection_without_currents_reads_nothing() -> None:
+    drive = torch.cat([DRIVE, torch.zeros(1, E, dtype=torch.float64)])
+    readings = DEVICE.measure(TANK, drive)
+    torch.testing.assert_close(readings[:-1], DEVICE.measure(TANK, DRIVE))
+    assert float(readings[-1].abs().max()) == 0.0
+    assert float(DEVICE.freed(readings, drive)[-1].abs().max()) == 0.0
+
+
 def test_differentiable_in_the_tank_and_in_every_error() -> None:
     def measured(tank: Tensor, gain: Tensor, common: Tensor, source: Tensor, leak: Tensor) -> Tensor:
         return Instrument(PERFECT.channels, gain, common, source, leak).measure(tank, DRIVE)

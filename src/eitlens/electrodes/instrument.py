@@ -67,9 +67,7 @@ class Instrument:
         object.__setattr__(self, "channels", rows)
         sizes = {"gain": rows.shape[:1], "common": rows.shape[:1], "source": rows.shape[1:], "leak": ()}
         for (name, size), given in zip(sizes.items(), (gain, common, source, leak), strict=True):
-            value = checks.finite(checks.physics(given, f"Instrument: {name}"), f"Instrument: {name}").to(
-                rows
-            )
+            value = checks.finite(checks.physics(given, name), f"Instrument: {name}").to(rows)
             object.__setattr__(self, name, value if value.ndim else value.expand(size))
 
     @staticmethod
@@ -142,6 +140,7 @@ class Instrument:
 
 
 def _shares(currents: Stimulation) -> Stimulation:
-    """What each electrode has of the positive currents, as a share of their sum."""
+    """What each electrode has of the positive currents, as a share of their sum; nothing where there are none."""
     positive = currents.clamp(min=0)
-    return positive / positive.sum(-1, keepdim=True)
+    total = positive.sum(-1, keepdim=True)
+    return positive / torch.where(total > 0, total, 1.0)

@@ -149,10 +149,9 @@ def _powers(
     z: Complex128[Tensor, "batch unknowns"], count: int
 ) -> Complex128[Tensor, "batch unknowns powers"]:
     """1, z, …, z^count, twice as many each time."""
-    found, top = torch.stack([torch.ones_like(z), z], -1), z[..., None]
+    found = torch.stack([torch.ones_like(z), z], -1)
     while found.shape[-1] <= count:
-        top = found[..., -1:]
-        found = torch.cat([found, found[..., 1:] * top], -1)
+        found = torch.cat([found, found[..., 1:] * found[..., -1:]], -1)
     return found[..., : count + 1]
 
 
