@@ -39,10 +39,10 @@ def in_another_thread() -> int:
 
 def test_a_limit_holds_in_its_own_thread_until_its_end(two):
     elsewhere = in_another_thread()
-    with threads.limit(1):
+    with threads.Limit(1):
         assert torch.get_num_threads() == 1
         assert in_another_thread() == elsewhere
-        with threads.limit(2):
+        with threads.Limit(2):
             assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
 

@@ -7,24 +7,35 @@ it 4 to 10 times as slow: at each of a thousand small operations one thread wait
 MKL's batched LU (torch 2.13) loses its pivots, and later solves of the user's are wrong without a word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ctypes import CDLL
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import torch
 from threadpoolctl import ThreadpoolController
 
 from eitlens.device import available_cores
 
+_TORCH = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
 _LOAD, _OURS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 
-def limit(count: int) -> Any:
+class Limit:
     """Let this thread of Python use at most `count` threads, from now on or, in a `with`, until its end."""
-    most = min(count, torch.get_num_threads())  # at its first call in a thread torch sets the threads
-    return _controller().limit(limits=most, user_api="openmp")
+
+    def __init__(self, count: int) -> None:
+        most = min(count, torch.get_num_threads())  # at its first call in a thread torch sets the threads
+        self._openmp = _controller().limit(limits=most, user_api="openmp")
+        self._mkl = _set_mkl(most)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        self._openmp.restore_original_limits()
+        _set_mkl(self._mkl)
 
 
 @contextmanager
@@ -33,13 +44,28 @@ def free_cores_only() -> Iterator[None]:
     if torch.get_num_threads() == 1:
         yield
         return
-    with limit(max(1, available_cores() - _others())):
+    with Limit(max(1, available_cores() - _others())):
         yield
 
 
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _set_mkl(count: int) -> int:
+    """Set the threads of MKL in this thread, 0 for those of the process; returns what they were."""
+    local = _mkl()
+    return local(count) if local else 0
+
+
+@cache
+def _mkl() -> Callable[[int], int] | None:
+    """MKL's own setting, inside torch's library on Linux: it goes before OpenMP's once a user has set threads."""
+    try:
+        return cast(Callable[[int], int], CDLL(str(_TORCH)).MKL_Set_Num_Threads_Local)
+    except (OSError, AttributeError):
+        return None
 
 
 def _others() -> int:

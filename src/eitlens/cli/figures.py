@@ -27,7 +27,7 @@ def figures(
     from eitlens.checks import choose
     from eitlens.paper.figures.registry import FIGURES
     from eitlens.paper.figures.studio import Studio
-    from eitlens.threads import limit
+    from eitlens.threads import Limit
 
     if listed:
         typer.echo("\n".join(FIGURES))
@@ -37,7 +37,7 @@ def figures(
         choose("figure", name, tuple(FIGURES))
         check_writable((out / name).with_suffix(suffix))
     # Everything here is small: on two cores that were busy, two threads took 9 min, one took 2.6 min.
-    limit(1)
+    Limit(1)
     console = Console()
     if not (root / "results").is_dir():
         told = f"{root / 'results'} is not there: panels of Table 1 stay empty; --root gives the repository"

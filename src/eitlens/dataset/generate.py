@@ -30,7 +30,7 @@ from eitlens.dataset.simulate import Simulator
 from eitlens.device import available_cores, pick_device
 from eitlens.errors import InputError
 from eitlens.files import make_folder, remove_leftovers
-from eitlens.threads import limit
+from eitlens.threads import Limit
 
 Progress = Callable[[int, int], None]
 """Called with (samples done by this process, samples it has to do)."""
@@ -131,7 +131,7 @@ class _Making:
         workers = 1 if self.device.type == "cuda" else max(1, min(workers, len(shards)))
         # One thread for each small system is faster, and the bytes do not depend on the number of cores.
         threads = 1 if self.device.type == "cpu" else torch.get_num_threads()
-        with ThreadPoolExecutor(workers, initializer=lambda: limit(threads)) as pool:
+        with ThreadPoolExecutor(workers, initializer=lambda: Limit(threads)) as pool:
             futures = [pool.submit(self.make, k) for k in shards]
             try:
                 for future in futures:

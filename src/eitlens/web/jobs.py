@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from eitlens.threads import limit
+from eitlens.threads import Limit
 
 _SMOOTHING, _FIRST_GUESS = 0.2, 0.5
 
@@ -62,7 +62,7 @@ class Jobs:
 
     def __post_init__(self) -> None:
         # With more threads than cores the small products of the solvers fight each other.
-        self._pool = ThreadPoolExecutor(self.workers, "eitlens", lambda: limit(1))
+        self._pool = ThreadPoolExecutor(self.workers, "eitlens", lambda: Limit(1))
 
     async def run(self, client: str, work: Work) -> Any:
         """The result of `work`, in the client's turn; work of the same client that is still under way is given up."""

@@ -197,7 +197,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 def _serve(line: Connection) -> None:
     """Make a sweep for every question of the other process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threads.limit(1)
+    threads.Limit(1)
     try:
         mine = Ensembles(*pickle.loads(line.recv_bytes()))
         while True:

@@ -95,7 +95,7 @@ def sample(
     settings = settings or Settings()
     clock = _Clock(time.monotonic(), seconds)
     report = progress or (lambda part, text: None)
-    with threads.limit(1):  # the operations are many and small
+    with threads.Limit(1):  # the operations are many and small
         given = checks.physics(currents, "currents")
         target = _target(difference, domain, given, tau, prior, settings.floor)
         guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
