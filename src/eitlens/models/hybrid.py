@@ -11,52 +11,30 @@ zero, so that every parameter learns.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 from torch import Tensor, nn
-from torch.nn import functional as fn
 
-from eitlens.models.base import (
-    CHANNELS_PER_CURRENT,
-    Network,
-    Preset,
-    Published,
-    check_features,
-    check_resolution,
-)
+from eitlens.models.base import CHANNELS_PER_CURRENT, Preset, Published
 from eitlens.models.hybrid_blocks import CrossBlock, Residual, Rise, SelfBlock
-from eitlens.models.layers import channels_last, one_channel
+from eitlens.models.layers import one_channel
 from eitlens.models.resize import resize
-
-LEVELS = 5
+from eitlens.models.u_shaped import UShaped, UShapedConfig
 
 
 @dataclass(frozen=True)
-class HybridConfig:
-    """Configuration of a hybrid U-Transformer.
+class HybridConfig(UShapedConfig):
+    """Configuration of a hybrid U-Transformer."""
 
-    Attributes:
-        currents: number of currents in the input.
-        width: channels on the finest grid; doubled on each coarser one.
-        resolution: nodes a side of the grid the network works on; input and output are interpolated to and
-            from it.
-        faithful: the published initialisation, eps and dead side heads.
-    """
-
-    currents: int = 1
     width: int = 32
-    resolution: int = 128
-    faithful: bool = False
-
-    def __post_init__(self) -> None:
-        check_resolution(self.resolution, LEVELS)
 
     @property
-    def widths(self) -> list[int]:
-        """Channels by level, finest first."""
-        return [self.width << level for level in range(LEVELS)]
+    def levels(self) -> int:
+        """Number of grids."""
+        return 5
 
 
-class Hybrid(Network):
+class Hybrid(UShaped):
     """The hybrid U-Transformer; see the module."""
 
     def __init__(self, config: HybridConfig) -> None:
@@ -78,32 +56,20 @@ class Hybrid(Network):
             else:
                 nn.init.zeros_(parameter)
 
-    def latents(self, features: Tensor) -> dict[str, Tensor]:
-        """Encoder `down/…`, the last on the coarsest grid, decoder `up/…`, then `logits`."""
-        x = channels_last(resize(check_features(features, self.config), self.config.resolution))
-        levels: dict[str, Tensor] = {}
-        for index, block in enumerate(self.down):
-            x = block(fn.max_pool2d(x, 2) if index else x)
-            levels[f"down/{x.shape[-1]}"] = x
-        for block in self.up:
-            size = 2 * x.shape[-1]
-            x = levels[f"up/{size}"] = block(levels[f"down/{size}"], x)
-        levels["logits"] = resize(self._logits(levels), features.shape[-1])
-        return levels
+    def rise_to(self, index: int, fine: Tensor, coarse: Tensor) -> Tensor:
+        """One block, which joins both."""
+        x: Tensor = self.up[index](fine, coarse)
+        return x
 
-    def _logits(self, levels: dict[str, Tensor]) -> Tensor:
+    def logits(self, levels: dict[str, Tensor]) -> Tensor:
+        """The sum of the logits of all levels of the decoder, or those of the last."""
+        heads = cast(list[nn.Conv2d], list(self.heads))
         decoder = [x for name, x in levels.items() if name.startswith("up/")]
-        logits = self._head(-1, decoder[-1])
-        if self.config.faithful:
-            return logits
-        for index, x in enumerate(decoder[:-1]):
-            logits = logits + resize(self._head(index, x), logits.shape[-1])
+        logits = one_channel(heads[-1], decoder[-1])
+        for head, x in zip(heads[:-1], decoder[:-1], strict=True):
+            if not self.config.faithful:
+                logits = logits + resize(one_channel(head, x), logits.shape[-1])
         return logits
-
-    def _head(self, index: int, x: Tensor) -> Tensor:
-        head = self.heads[index]
-        assert isinstance(head, nn.Conv2d)
-        return one_channel(head, x)
 
 
 PRESETS = {

@@ -167,7 +167,9 @@ class MWO(Network):
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """`layer1/size`, `layer2/size`, … and `logits`."""
         size = self.config.resolution
-        x = exact_linear(self.lift, with_coordinates(resize(check_features(features, self.config), size)))
+        x = exact_linear(
+            self.lift, with_coordinates(resize(check_features(features, self.config.currents), size))
+        )
         sizes = [size >> scale for scale in range(1, size.bit_length())]
         scales = [low_modes(scale, self.config.modes, features.device) for scale in sizes]
         levels: dict[str, Tensor] = {}
