@@ -77,15 +77,12 @@ class CoarseAttention(nn.Module):
         self.config = config
         self.position = config.position(channels, size)
         self.qkv = config.separable(channels, 3 * inner)
-        norms = [self._norm(depth) for _ in range(3)]
-        self.norm_q, self.norm_k, self.norm_o = norms
+        self.norm_q, self.norm_k, self.norm_o = (
+            HeadNorm(config.heads, depth, config.eps) if config.coarse_norms else nn.Identity()
+            for _ in range(3)
+        )
         self.out = config.separable(inner, channels)
         self.norm = ImageNorm(channels, config.eps)
-
-    def _norm(self, depth: int) -> nn.Module:
-        return (
-            HeadNorm(self.config.heads, depth, self.config.eps) if self.config.coarse_norms else nn.Identity()
-        )
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, m, m) ↦ (B, C, m, m)."""
@@ -104,8 +101,7 @@ class CrossAttention(nn.Module):
     image norm of [the integral, a separable convolution of x_c], interpolated to the fine grid.
     """
 
-    ATTENTION_DROPOUT = 0.1
-    OUTPUT_DROPOUT = 0.1
+    ATTENTION_DROPOUT, OUTPUT_DROPOUT = 0.1, 0.1  # the paper's
 
     def __init__(self, channels: int, size: int, config: AttentionConfig) -> None:
         super().__init__()
@@ -137,10 +133,10 @@ class CrossAttention(nn.Module):
         if self.config.evaluation == "reassociated" and not self.config.faithful:
             u = tokens(resize(self.value.local(fine), size))
             return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
-        dropout = self.ATTENTION_DROPOUT if self.training and self.config.faithful else 0.0
-        evaluation: Evaluation = self.config.evaluation
-        if dropout and evaluation == "reassociated":
-            evaluation = "explicit"
+        evaluation, dropout = self.config.evaluation, 0.0
+        if self.training and self.config.faithful:
+            evaluation = "explicit" if evaluation == "reassociated" else evaluation
+            dropout = self.ATTENTION_DROPOUT
         v = split(self._values(fine, size), self.config.heads).transpose(1, 2)
         return attention(q, k, v, evaluation=evaluation, dropout=dropout)
 

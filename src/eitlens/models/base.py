@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from eitlens.errors import InputError
 from eitlens.feature.base import Input
 
-CHANNELS_PER_CURRENT = 3
-SMALLEST_GRID = 32
+CHANNELS_PER_CURRENT = 3  # φ, ∂x φ and ∂y φ
+SMALLEST_GRID = 32  # nodes a side: on fewer the smallest inclusions of the paper are three cells across
 
 
 class Network(nn.Module, ABC):

@@ -10,9 +10,8 @@ from eitlens.models import kernels
 
 Activation = Callable[[Tensor], Tensor]
 
-EPS = 1e-5
-PAPER_EPS = 1e-6
-PAPER_GAIN = 0.01
+EPS = 1e-5  # keeps norms from dividing by zero; PyTorch's own
+PAPER_EPS, PAPER_GAIN = 1e-6, 0.01  # as published, see `eitlens.models.uit`
 
 
 def channels_last(x: Tensor) -> Tensor:

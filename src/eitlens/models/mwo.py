@@ -23,9 +23,8 @@ from eitlens.models.fourier import Modes, SpectralConv, low_modes
 from eitlens.models.layers import exact_linear, one_channel
 from eitlens.models.resize import resize
 
-HIDDEN = 128
-COARSE = 8
-"""Nodes a side up to which a 3 × 3 convolution is a product of matrices."""
+HIDDEN = 128  # channels before the last map, as in the authors' code
+COARSE = 8  # nodes a side up to which a 3 × 3 convolution is a product of matrices
 
 
 @dataclass(frozen=True)
