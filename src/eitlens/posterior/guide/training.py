@@ -83,33 +83,25 @@ class Bank:
         return Bank(self.numbers[index], self.data[index])
 
 
-@dataclass(frozen=True)
-class NoisyData:
-    """Noisy data as a guide reads them."""
+def with_noise(
+    data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Add the paper's noise τ and white noise s; the data, τ, s and the number of currents that are given."""
 
-    measured: Float32[Tensor, "n currents boundary"]
-    tau: Float32[Tensor, "n"]
-    level: Float32[Tensor, "n"]
-    count: Tensor
+    def uniform() -> Tensor:
+        return torch.rand(len(data), generator=generator, device=data.device)
 
-    @staticmethod
-    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "NoisyData":
-        """Add the paper's noise and white noise on top, each at a level of its own, for some of the currents."""
+    def normal() -> Tensor:
+        return torch.randn(data.shape, generator=generator, device=data.device)
 
-        def uniform() -> Tensor:
-            return torch.rand(len(data), generator=generator, device=data.device)
-
-        def normal() -> Tensor:
-            return torch.randn(data.shape, generator=generator, device=data.device)
-
-        tau = torch.exp(_between(math.log(config.quietest), math.log(config.loudest), uniform()))
-        level = torch.exp(_between((FLOOR * tau).log(), math.log(config.flattest), uniform()))
-        level = torch.where(uniform() < recipe.final, FLOOR * tau, level)
-        size = data.square().mean(-1, keepdim=True).sqrt()
-        noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
-        shares = torch.tensor(recipe.shares, device=data.device)
-        count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
-        return NoisyData(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
+    tau = torch.exp(_between(math.log(config.quietest), math.log(config.loudest), uniform()))
+    level = torch.exp(_between((FLOOR * tau).log(), math.log(config.flattest), uniform()))
+    level = torch.where(uniform() < recipe.final, FLOOR * tau, level)
+    size = data.square().mean(-1, keepdim=True).sqrt()
+    noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
+    shares = torch.tensor(recipe.shares, device=data.device)
+    count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
+    return noisy - noisy.mean(-1, keepdim=True), tau, level, count
 
 
 def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingReport) -> Guide:
@@ -141,8 +133,7 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingR
 
 def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """The mean of -log q(u | y), in nats a phantom; the prior alone has 0, or log k! less for the order."""
-    noisy = NoisyData.of(bank.data, guide.config, recipe, generator)
-    reading = guide.read(noisy.measured, noisy.tau, noisy.level, noisy.count)
+    reading = guide.read(*with_noise(bank.data, guide.config, recipe, generator))
     with torch.autocast(reading.device.type, torch.bfloat16, enabled=reading.is_cuda):
         density = guide.log_density(reading, bank.numbers)
     return -density.sum(-1).mean()

@@ -31,6 +31,8 @@ _SKETCH_NODES, _SKETCH_TOLERANCE = 16, 5e-2
 # them: their outlines get nodes for up to so many digits more than are asked for.
 _TRIED, _DIGITS = 64, 6
 
+Data = Float64[Tensor, "particles currents boundary"]
+
 
 class Particles(NamedTuple):
     """Particles of each measurement: their places, the boundary data they would send, and the sketch of these data."""
@@ -85,17 +87,13 @@ class Target:
         )
         return _refined(Target(domain, sources, coarse, Coordinates(prior), likelihood, tolerance))
 
-    def data(
-        self, z: Float64[Tensor, "particles parameters"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def data(self, z: Float64[Tensor, "particles parameters"]) -> Data:
         """The boundary data at allowed z."""
         rows = self.coordinates.rows(z)
         counts = node_counts(self.domain, rows, self.tolerance)
         return self.solved(rows, _merged(counts) if counts.is_cuda else counts)
 
-    def solved(
-        self, rows: Rows, counts: Int64[Tensor, "particles"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def solved(self, rows: Rows, counts: Int64[Tensor, "particles"]) -> Data:
         """The boundary data with so many nodes an outline: phantoms that need equally many together."""
         parts, places = [], []
         for count in torch.unique(counts).tolist():
@@ -104,9 +102,7 @@ class Target:
             places.append(place)
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
 
-    def sketch(
-        self, z: Float64[Tensor, "particles parameters"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def sketch(self, z: Float64[Tensor, "particles parameters"]) -> Data:
         """The sketch of the data at allowed z."""
         return self._solver(self.coarse, _SKETCH_NODES).data(self.coordinates.rows(z))
 
@@ -148,7 +144,7 @@ class _Trial(NamedTuple):
     """
 
     rows: Rows
-    exact: Float64[Tensor, "draws currents boundary"]
+    exact: Data
     most: Float64[Tensor, "draws currents"]
 
     @staticmethod
@@ -168,7 +164,7 @@ class _Trial(NamedTuple):
         # Not by `data`: many particles on a GPU have fewer nodes an outline than a few that are merged.
         return self._right(target.solved(self.rows, node_counts(target.domain, self.rows, target.tolerance)))
 
-    def _right(self, found: Float64[Tensor, "draws currents boundary"]) -> bool:
+    def _right(self, found: Data) -> bool:
         return bool(((found - self.exact).abs().amax(-1) <= self.most).all())
 
 

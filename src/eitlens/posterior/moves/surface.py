@@ -109,7 +109,9 @@ def project(
         size = value.norm(dim=-1)
         here = size < TOLERANCE
         landed[index[here]], arrived[index[here]] = place[here], True
-        on = torch.nonzero(~here & (size < _farthest(state, turn))).flatten()
+        # Who goes astray is given up: a value that grows cannot be believed to converge still.
+        most = _GROWTH * state.value.norm(dim=-1) if turn > 1 else torch.inf
+        on = torch.nonzero(~here & (size < most)).flatten()
         index, problem, state = index[on], select(problem, on), _next(select(state, on), value[on], turn)
     return landed.reshape(particles.z.shape), arrived.reshape(chosen.shape)
 
@@ -142,19 +144,14 @@ def _value(target: Target, problem: _Projection, place: Tensor) -> Float64[Tenso
     return problem.frame.pulled(force + problem.frame.stiffness * (place - problem.start))
 
 
-def _farthest(state: _BroydenState, turn: int) -> Tensor:
-    """The size of a value that can be believed to converge still: who goes astray is given up."""
-    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else _GROWTH * state.value.norm(dim=-1)
-
-
 def _next(state: _BroydenState, value: Tensor, turn: int) -> _BroydenState:
     """Make one step of Broyden's (good) method."""
     if turn == 0:
         identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device).expand_as(state.inverse)
         return _BroydenState(-value, value, -value, identity)
-    ahead = (state.inverse @ (value - state.value)[..., None])[..., 0]
+    change = (state.inverse @ (value - state.value)[..., None])[..., 0]
     row = (state.step[..., None, :] @ state.inverse)[..., 0, :]
-    scale = (state.step * ahead).sum(-1, keepdim=True)
-    inverse = state.inverse + ((state.step - ahead) / scale)[..., None] * row[..., None, :]
+    scale = (state.step * change).sum(-1, keepdim=True)
+    inverse = state.inverse + ((state.step - change) / scale)[..., None] * row[..., None, :]
     step = -(inverse @ value[..., None])[..., 0]
     return _BroydenState(state.x + step, value, step, inverse)

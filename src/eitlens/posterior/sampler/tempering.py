@@ -136,7 +136,7 @@ def sweep(
     level = ladder.level.flatten()
     proposers = perturbations(level)
     if ladder.guidance is not None:
-        proposers.append(ladder.guidance.read(target.likelihood, level).propose)
+        proposers.append(ladder.guidance.proposer(target.likelihood, level))
     jumped = jump(target, ladder.chains, level, generator, proposers)
     ladder = _exchange(target, replace(ladder, chains=jumped), generator)
     for _ in range(manifold_steps):
