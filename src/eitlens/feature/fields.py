@@ -19,11 +19,9 @@ from eitlens.feature.harmonic import harmonic_extension
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 
-_PER_CURRENT = 3
-_FIT, _FIT_BATCH = 512, 32
-"""Samples that fix a scale to a few percent, and how many of them are extended at once."""
-_GROUP, _TOGETHER = 8, 256
-"""Most steps, and most samples whose fields are made at once on a GPU, about 10 MB each for three currents."""
+_PER_CURRENT = 3  # φ, ∂x φ and ∂y φ
+_FIT, _FIT_BATCH = 512, 32  # samples that fix a scale to a few percent; how many are extended at once
+_GROUP, _TOGETHER = 8, 256  # most steps and samples whose fields are made at once on a GPU: 10 MB each
 
 
 @dataclass(frozen=True)
@@ -112,9 +110,7 @@ class Features(Input):
         )
         rms = (torch.as_tensor(total) / len(difference)).sqrt()
         if not bool((rms > 0).all()):
-            raise InputError(
-                "features: a channel of the training data is zero throughout: is there an inclusion in it?"
-            )
+            raise InputError("features: a channel of the training data is zero: is there an inclusion in it?")
         # Seven digits are plenty and make the numbers the same on every machine.
         return replace(self, scale=tuple(float(f"{value:.6e}") for value in rms.tolist()))
 

@@ -28,9 +28,8 @@ CELLS_ACROSS = 3
 COARSEST, FINEST = 100, 1000
 """Cells a side the grid solver needs for any shape, and those to which a grid is refined at most: for three currents
 0.05 and 11 seconds."""
-_POINTS = 256
-# What rounding takes from a distance of exactly a cell is nothing.
-_EXACT = 1 - 1e-9
+_POINTS = 256  # of an outline, for its perimeter to a thousandth
+_EXACT = 1 - 1e-9  # what rounding takes from a distance of exactly a cell is nothing
 
 
 def _accepted(name: str, thing: object) -> Callable[..., Solver]:
@@ -97,7 +96,7 @@ def _unknowns(phantom: Phantom, domain: Domain, tolerance: float) -> int:
 
 def for_integral(phantom: Phantom, body: Domain) -> Domain | None:
     """The grid with boundary nodes close enough for the integral equation; None where the finest has not."""
-    near = _clearance(phantom, body)
+    near = min((float(room(body, group).min()) for group in as_batch(phantom).groups), default=math.inf)
     fine = finer(body, near)
     return fine if near > fine.boundary_weight / 2 * _EXACT else None
 
@@ -126,11 +125,6 @@ def thickness(shape: Shape) -> float:
     outline = shape.outline(row, _POINTS)
     perimeter = (outline.roll(-1, 0) - outline).norm(dim=-1).sum()
     return float(2 * shape.area(row) / perimeter)
-
-
-def _clearance(phantom: Phantom, body: Domain) -> float:
-    """How far the shapes stay from the boundary; ∞ if there are none."""
-    return min((float(room(body, group).min()) for group in as_batch(phantom).groups), default=math.inf)
 
 
 def _check_thick(phantom: Phantom, body: Domain, finest: int) -> None:

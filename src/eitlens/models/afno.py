@@ -63,15 +63,11 @@ class Mixer(nn.Module):
     def forward(self, u: Tensor, modes: Modes) -> Tensor:
         """(B, n, n, C) to the same."""
         with without_autocast(u):
-            spectrum = self._network(self.analysis(u, modes, u.dtype))
+            z = self.analysis(u, modes, u.dtype).transpose(2, 3).flatten(3)
+            z = fn.softshrink(self.second(fn.relu(self.first(z))), THRESHOLD)
+            spectrum = z.reshape(*z.shape[:3], 2, -1).transpose(2, 3)
             mixed: Tensor = self.synthesis(spectrum, modes, u.dtype)
         return u + mixed
-
-    def _network(self, spectrum: Tensor) -> Tensor:
-        """N and S on (B, R, 2, K, C)."""
-        z = spectrum.transpose(2, 3).flatten(3)
-        z = fn.softshrink(self.second(fn.relu(self.first(z))), THRESHOLD)
-        return z.reshape(*z.shape[:3], 2, -1).transpose(2, 3)
 
 
 class AFNO(FNO):

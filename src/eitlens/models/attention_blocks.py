@@ -130,22 +130,19 @@ class CrossAttention(nn.Module):
         return normal
 
     def _integral(self, q: Tensor, k: Tensor, fine: Tensor, size: int) -> Tensor:
-        if self.config.evaluation == "reassociated" and not self.config.faithful:
+        if self.config.faithful:
+            v = tokens(resize(image(self.value(fine), fine.shape[-1]), size))
+        else:
             u = tokens(resize(self.value.local(fine), size))
-            return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
+            if self.config.evaluation == "reassociated":
+                return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
+            v = self.value.mix(u)
         evaluation, dropout = self.config.evaluation, 0.0
         if self.training and self.config.faithful:
             evaluation = "explicit" if evaluation == "reassociated" else evaluation
             dropout = self.ATTENTION_DROPOUT
-        v = split(self._values(fine, size), self.config.heads).transpose(1, 2)
-        return attention(q, k, v, evaluation=evaluation, dropout=dropout)
-
-    def _values(self, fine: Tensor, size: int) -> Tensor:
-        """V on the coarse grid, (B, m², heads·c)."""
-        if self.config.faithful:
-            return tokens(resize(image(self.value(fine), fine.shape[-1]), size))
-        v: Tensor = self.value.mix(tokens(resize(self.value.local(fine), size)))
-        return v
+        values = split(v, self.config.heads).transpose(1, 2)
+        return attention(q, k, values, evaluation=evaluation, dropout=dropout)
 
     def _join(self, o: Tensor, shortcut: Tensor, fine: Tensor) -> Tensor:
         """[o, shortcut] on the fine grid. Interpolated together where no gate has to act on o first."""

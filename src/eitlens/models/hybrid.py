@@ -41,10 +41,8 @@ class Hybrid(UShaped):
         super().__init__()
         self.config = config
         w, faithful = config.widths, config.faithful
-        self.down = nn.ModuleList(
-            [nn.Sequential(Residual(CHANNELS_PER_CURRENT * config.currents, w[0]), Residual(w[0], w[0]))]
-        )
-        self.down.append(nn.Sequential(Residual(w[0], w[1]), Residual(w[1], w[1])))
+        pairs = ((CHANNELS_PER_CURRENT * config.currents, w[0]), (w[0], w[1]))
+        self.down = nn.ModuleList([nn.Sequential(Residual(a, b), Residual(b, b)) for a, b in pairs])
         self.down.extend(nn.Sequential(Residual(c, 2 * c), SelfBlock(2 * c, faithful)) for c in w[1:-1])
         self.up = nn.ModuleList(
             [CrossBlock(w[3], faithful), CrossBlock(w[2], faithful), Rise(w[1]), Rise(w[0])]

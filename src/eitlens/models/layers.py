@@ -104,9 +104,6 @@ class Separable(nn.Module):
         self.stencil = nn.Parameter(torch.empty(inputs, 1, 3, 3))
         self.stencil_bias = nn.Parameter(torch.zeros(inputs)) if bias else None
         self.mix = nn.Linear(inputs, outputs, bias=bias)
-        self._initialise(gain)
-
-    def _initialise(self, gain: float | None) -> None:
         for weight in (self.stencil, self.mix.weight):
             if gain is None:
                 nn.init.kaiming_normal_(weight, nonlinearity="linear")

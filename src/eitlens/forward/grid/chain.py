@@ -20,6 +20,7 @@ BLOCK = 16
 """Kinks a block: small enough for dense inverses, and the matrix of the separators is 16 times smaller."""
 
 Slots = Int64[Tensor, "batch slots"]
+Numbers = Int64[Tensor, "batch blocks"]
 Values = Float64[Tensor, "batch currents places"]
 
 
@@ -44,9 +45,9 @@ class ChainInverse:
     """The columns of H of the separator that starts the block, in the block."""
     above: Float64[Tensor, "batch blocks block"]
     """Those of the separator that follows into the block from above, in the block."""
-    upper: Int64[Tensor, "batch blocks"]
+    upper: Numbers
     """Which separator that is."""
-    lower: Int64[Tensor, "batch blocks"]
+    lower: Numbers
     """The block that each separator follows into."""
     joined: Float64[Tensor, "batch blocks"]
     """1, or 0 for a separator without a follower."""
@@ -147,11 +148,8 @@ def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any
 
 
 def _from_above(
-    link: Float64[Tensor, "batch blocks"],
-    target: Int64[Tensor, "batch blocks"],
-    joined: Bool[Tensor, "batch blocks"],
-    own: Int64[Tensor, "batch blocks"],
-) -> tuple[Float64[Tensor, "batch blocks block"], Int64[Tensor, "batch blocks"]]:
+    link: Float64[Tensor, "batch blocks"], target: Numbers, joined: Bool[Tensor, "batch blocks"], own: Numbers
+) -> tuple[Float64[Tensor, "batch blocks block"], Numbers]:
     """The entries of the separator that follows into each block, and its number; 0 and itself if none does."""
     count = own.shape[1]
     entry = link.new_zeros(len(link), BLOCK * count + 1)

@@ -73,11 +73,8 @@ class GridSolver(Solver):
 
     def __post_init__(self) -> None:
         if type(self.domain) is not Square:
-            given = checks.shown(self.domain)
-            hint = (
-                ": use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else ": write Square(200)"
-            )
-            raise InputError(f"GridSolver is for the Square, got {given}{hint}")
+            hint = "use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else "write Square(200)"
+            raise InputError(f"GridSolver is for the Square, got {checks.shown(self.domain)}: {hint}")
         if not 0 < self.tolerance < 1 or self.max_steps < 1:
             given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
             raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")

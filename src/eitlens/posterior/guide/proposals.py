@@ -23,8 +23,7 @@ from eitlens.posterior.model.likelihood import Level, Likelihood
 from eitlens.posterior.model.target import Target
 from eitlens.posterior.moves.jumps import Proposal, Proposer
 
-# Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
-_SURE = 0.04
+_WELL_KNOWN = 0.04  # below this level fresh ones of the first half of the ellipses are hardly ever accepted
 
 
 @runtime_checkable
@@ -75,6 +74,6 @@ class Guidance:
 def _kept(level: Level, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
     """Draw how many ellipses stay."""
     ellipses = z.shape[-1] // PER_ELLIPSE
-    fewest = torch.where(level < _SURE, ellipses // 2, 0)[:, None]
+    fewest = torch.where(level < _WELL_KNOWN, ellipses // 2, 0)[:, None]
     share = torch.rand(z.shape[:2], generator=generator, device=z.device)
     return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)

@@ -22,6 +22,7 @@ from eitlens.posterior.model.target import Target
 _HELD_OUT = 0.01  # of the bank, never trained on: 25,000 phantoms of the standard recipe
 _FITTED = 20_000  # phantoms for the principal components: 25 for each of 800 nodes
 _WARMUP, _TOLD = 300, 250  # steps: 2 % of the training for the learning rate to rise, and between two reports
+_LARGEST_STEP = 1.0  # the norm of a gradient above which it is scaled down, as is usual for transformers
 _AT_ONCE = 8192  # phantoms of a batch without gradients: twice a batch of training
 TrainingReport = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
@@ -118,13 +119,14 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingR
         for block in guide.blocks:
             block.compile()
     for step in range(1, recipe.steps + 1):
+        rise, fall = min(1.0, step / _WARMUP), 0.5 + 0.5 * math.cos(math.pi * step / recipe.steps)
         for group in optimiser.param_groups:
-            group["lr"] = recipe.lr * _schedule(step, recipe.steps)
+            group["lr"] = recipe.lr * (rise * fall)
         index = torch.randint(most, (recipe.batch,), generator=generator, device=device)
         value = loss(guide, bank.take(index), recipe, generator)
         optimiser.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(guide.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(guide.parameters(), _LARGEST_STEP)
         optimiser.step()
         if step % _TOLD == 0 or step in (1, recipe.steps):
             told(step, float(value.detach()), validate(guide, held, recipe))
@@ -148,10 +150,6 @@ def validate(guide: Guide, held: Bank, recipe: Recipe) -> float:
         part = held.take(slice(first, first + _AT_ONCE))
         total += len(part.data) * loss(guide, part, recipe, generator)
     return float(total / len(held.data))
-
-
-def _schedule(step: int, steps: int) -> float:
-    return min(1.0, step / _WARMUP) * (0.5 + 0.5 * math.cos(math.pi * step / steps))
 
 
 def _between(low: Tensor | float, high: float, part: Tensor) -> Tensor:

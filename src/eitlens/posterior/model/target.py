@@ -171,16 +171,12 @@ class _Trial(NamedTuple):
 def _refined(target: Target) -> Target:
     """The target, or the first finer one that is right to its tolerance on draws of the prior."""
     trial = _Trial.of(target)
-    few = next(e for e in target.sources.finer() if trial.interpolates(e))
-    candidates = _finer(target, few)
-    return next((one for one in candidates if trial.passes(one)), candidates[-1])
-
-
-def _finer(target: Target, sources: BoundarySources) -> list[Target]:
-    """List targets with these sources and more and more nodes an outline, each time also without the series."""
-    ways = [sources] if sources.series is None else [sources, sources.summed()]
+    fewest = next(sources for sources in target.sources.finer() if trial.interpolates(sources))
+    # More and more nodes an outline, each time also without the series.
+    ways = [fewest] if fewest.series is None else [fewest, fewest.summed()]
     parts = (10.0**-k for k in range(_DIGITS + 1))
-    return [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
+    finer = [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
+    return next((one for one in finer if trial.passes(one)), finer[-1])
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:

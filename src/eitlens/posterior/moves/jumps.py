@@ -27,11 +27,9 @@ from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform, put
 
 # The numbers that a perturbation changes: the whole ellipse, its centre, its shape, its angle.
 _PARTS = ((0, 1, 2, 3, 4), (0, 1), (2, 3, 4), (4,))
-# The logarithm of the least reach of a perturbation, which is between 0.03 of the range and all of it.
-_NEAREST = math.log(0.03)
+_NEAREST = math.log(0.03)  # of the least reach of a perturbation, which goes up to the whole range
 _JUMPS = 3  # a sweep: together they cost less than one manifold step
-# Above this level the posterior is wide and jumps succeed, which they hardly ever do below.
-_EASY = 0.1
+_WIDE = 0.1  # above this level the posterior is wide and jumps succeed, which they hardly ever do below
 
 
 class Proposal(NamedTuple):
@@ -107,7 +105,7 @@ def perturbations(level: Level) -> list[Proposer]:
 
     def perturb(target: Target, z: Tensor, generator: torch.Generator) -> Proposal:
         place = _changed(z, generator)
-        possible = target.coordinates.allowed(place) & (level > _EASY)[:, None]
+        possible = target.coordinates.allowed(place) & (level > _WIDE)[:, None]
         return Proposal(place[..., None, :], possible[..., None], torch.zeros_like(z[..., :1]))
 
     return [perturb] * _JUMPS

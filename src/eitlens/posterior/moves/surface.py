@@ -26,8 +26,9 @@ TOLERANCE = 1e-3
 """The accuracy of a place on the surface, in standard deviations of a step: it moves log r by 0.0005."""
 # Particles that have not come that close in so many iterations are given up: those that do take 3 to 6.
 _MOST = 7
-# From the third iteration on a value may be at most twice the last: else the iteration does not converge.
-_GROWTH = 2
+_GROWTH = 2  # from the third iteration on: a value more than twice the last does not converge
+Places = Float64[Tensor, "m c parameters"]
+Chosen = Bool[Tensor, "m c"]
 
 
 class Frame(NamedTuple):
@@ -86,13 +87,8 @@ class _BroydenState(NamedTuple):
 
 
 def project(
-    target: Target,
-    particles: Particles,
-    frame: Frame,
-    components: Float64[Tensor, "m c parameters"],
-    level: Level,
-    chosen: Bool[Tensor, "m c"],
-) -> tuple[Float64[Tensor, "m c parameters"], Bool[Tensor, "m c"]]:
+    target: Target, particles: Particles, frame: Frame, components: Places, level: Level, chosen: Chosen
+) -> tuple[Places, Chosen]:
     """Project the chosen particles, moved by the velocities Rᵀ v = `components`; also tell which of them land."""
     landed, arrived = particles.z.clone().flatten(0, 1), torch.zeros_like(chosen).flatten()
     index = torch.nonzero(chosen.flatten()).flatten()
@@ -116,9 +112,7 @@ def project(
     return landed.reshape(particles.z.shape), arrived.reshape(chosen.shape)
 
 
-def components_to(
-    target: Target, here: Particles, frame: Frame, there: Particles, level: Level
-) -> Float64[Tensor, "m c parameters"]:
+def components_to(target: Target, here: Particles, frame: Frame, there: Particles, level: Level) -> Places:
     """Rᵀ v of the velocity at `here` that lands `there`: G v = P/ε² (z' - z) + Jᵀ W (d' - d)."""
     pull = weighted(there.sketch - here.sketch, target.likelihood.weight(level)[:, None])
     force = (here.jacobian.flatten(3) @ pull.flatten(2)[..., None])[..., 0]
