@@ -1,4 +1,4 @@
-"""What a network that reads codes sees: [asinh z, s, log τ, z] of the boundary data (see `feature.gaussian`).
+"""The input of networks of codes: [asinh z, s, log τ, z] of the boundary data (see `feature.gaussian`).
 
 The code is a vector a sample: the tame asinh z and the deviations s for what is learned, z itself for what is
 linear in the data, as the harmonic extension is.
@@ -24,12 +24,7 @@ from eitlens.forward.symmetry import ELEMENTS, Symmetries, symmetries
 
 _MOST = 800  # values for which dense algebra is still quick
 _FIT, _GROUP = 8192, 8  # samples that fix the leading modes; steps of training whose codes are made at once
-_CHARACTERS = (
-    (0, 0),
-    (1, 0),
-    (0, 1),
-    (1, 1),
-)  # of the group of reflections, by the signs (x, y) of its elements
+_CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))  # of the group of reflections, by the signs (x, y)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a network sees: the channels φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L, each scaled.
+"""The input of networks of fields: the channels φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L, each scaled.
 
 Float64 up to the division, float32 out. In float32 the extension would be off by 3e-7 and take 0.4 of the
 time; but it is a small part of a training step, and float32 products may turn into TF32 behind one's back.
@@ -80,7 +80,7 @@ class Features(Input):
 
     @property
     def channels(self) -> int:
-        """Three for each current."""
+        """The number of channels, three for each current."""
         return _PER_CURRENT * self.currents.count
 
     def __call__(self, difference: Data) -> Float32[Tensor, "*batch channels nx ny"]:

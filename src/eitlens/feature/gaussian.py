@@ -51,7 +51,7 @@ PerSample = Float64[Tensor, "samples 1"]
 
 @dataclass(frozen=True)
 class Code:
-    """What boundary data say of each mode, and their noise level."""
+    """The posterior of each mode given boundary data, and the noise level of these data."""
 
     mean: Float64[Tensor, "samples modes"]
     deviation: Float64[Tensor, "samples modes"]

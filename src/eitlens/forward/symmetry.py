@@ -51,7 +51,7 @@ class Symmetries:
     """A⁻¹."""
 
     def choose(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Int64[Tensor, "samples"]:
-        """Which symmetry each sample gets: uniform, a pure function of (seed, epoch, index)."""
+        """The number of the symmetry of each sample: uniform, a pure function of (seed, epoch, index)."""
         u = random.uniform(mixed(seed, "symmetry", epoch), index, 1)[:, 0]
         return (u * len(self.names)).long()
 

@@ -76,7 +76,7 @@ class AFNO(FNO):
     config: AFNOConfig
 
     def token_mixers(self) -> list[nn.Module]:
-        """One after each layer."""
+        """A mixer for each layer."""
         return [Mixer(self.config.width, self.config.blocks) for _ in self.layers]
 
 

@@ -28,7 +28,7 @@ from eitlens.models.resize import resize
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """What the attention blocks of a network have in common.
+    """The settings that all attention blocks of a network share.
 
     Attributes:
         heads: number of heads.
@@ -51,7 +51,7 @@ class AttentionConfig:
 
     @property
     def eps(self) -> float:
-        """What keeps the norms from dividing by zero."""
+        """The number that keeps the norms from dividing by zero."""
         return PAPER_EPS if self.faithful else EPS
 
     def position(self, channels: int, size: int) -> nn.Module:

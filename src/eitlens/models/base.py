@@ -1,4 +1,4 @@
-"""What a network is: a map from features of the boundary data to an image of the inclusion.
+"""A network: a map from features of the boundary data to an image of the inclusion.
 
 Networks of the paper's kind read fields and work at any resolution. Their input holds, for L currents, the L
 harmonic extensions φ_l and then their gradients, as channels [φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n
@@ -86,7 +86,7 @@ class Preset:
     build: type[Network]
     config: Any
     parameters: int = 0
-    """How many there are; checked by the tests, 0 where nobody counted."""
+    """The number of parameters, checked by the tests; 0 where nobody counted."""
     published: Published = Published(0, 0, None, "")
 
 

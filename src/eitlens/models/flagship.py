@@ -137,7 +137,7 @@ class Flagship(Network):
         return torch.randn(batch, 3 * self.config.modes + 1, generator=generator)
 
     def regions(self) -> list[nn.Module]:
-        """What is compiled part by part: the blocks share one program."""
+        """The parts to compile one by one: the blocks share one program."""
         return [*self.blocks, self.decode]
 
     def _fields(self, features: Tensor) -> Tensor:

@@ -21,9 +21,7 @@ from torch.nn import functional as fn
 
 from eitlens.models import kernels
 
-_ALIGNED = (
-    4  # frequencies come in fours, zeros behind the last: tensor cores load eight values in a row at once
-)
+_ALIGNED = 4  # frequencies come in fours, zeros behind the last: tensor cores load eight values at once
 
 
 def without_autocast(x: Tensor) -> torch.autocast:
@@ -35,7 +33,7 @@ def without_autocast(x: Tensor) -> torch.autocast:
 
 
 class Modes(NamedTuple):
-    """What a transform on n × n nodes is made of.
+    """The tables of a transform on n × n nodes.
 
     Attributes:
         columns: (n, 2K) with cosines and minus sines over n: exp(−2πi c l/n)/n of column c at node l.
@@ -59,7 +57,7 @@ def harmonics(n: int, frequencies: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def row_counts(n: int, kept: int) -> tuple[int, int]:
-    """How many rows 0, 1, … and how many rows n−1, n−2, … are kept: `kept` of each where n has as many.
+    """The numbers of rows 0, 1, … and of rows n−1, n−2, … that are kept: `kept` of each where n has as many.
 
     On the coarsest grids the two ranges would meet; the negative frequencies then come first.
     """

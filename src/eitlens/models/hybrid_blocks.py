@@ -8,11 +8,7 @@ from eitlens.models.attention import attention, merge, split
 from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, Separable, exact_conv, image, tokens
 from eitlens.models.resize import resize
 
-HEADS, KEY_GRID, DROPOUT = (
-    4,
-    8,
-    0.1,
-)  # of every attention; fewer keys a side would blur, more cost their square
+HEADS, KEY_GRID, DROPOUT = 4, 8, 0.1  # of every attention; the cost grows as the square of the key grid
 _BIAS_STD = 0.02  # of the relative biases at the start: small beside kernels of size one
 
 

@@ -1,4 +1,4 @@
-"""Where on the body a pixel is: encodings that are functions of coordinates, and so exist on every grid."""
+"""Encodings of the place of a pixel on the body: functions of its coordinates, which exist on every grid."""
 
 import torch
 from torch import Tensor, nn

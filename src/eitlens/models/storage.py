@@ -21,7 +21,7 @@ from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
 
-FORMAT = 1
+FORMAT = 1  # of the .json file
 KEYS = {"format", "preset", "settings"}
 RENAMED: tuple[tuple[str, str, str], ...] = ()
 """A network's class, the start of a parameter's name before, and after: applied in order, and never removed."""

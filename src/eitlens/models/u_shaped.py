@@ -13,7 +13,7 @@ from eitlens.models.resize import resize
 
 @dataclass(frozen=True)
 class UShapedConfig:
-    """What the configurations of U-shaped networks have in common.
+    """The common part of the configurations of U-shaped networks.
 
     Attributes:
         currents: number of currents in the input.

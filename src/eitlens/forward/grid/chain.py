@@ -44,9 +44,9 @@ class ChainInverse:
     own: Float64[Tensor, "batch blocks block"]
     """The columns of H of the separator that starts the block, in the block."""
     above: Float64[Tensor, "batch blocks block"]
-    """Those of the separator that follows into the block from above, in the block."""
+    """The columns of H of the separator that follows into the block from above, in the block."""
     upper: Numbers
-    """Which separator that is."""
+    """The number of that separator."""
     lower: Numbers
     """The block that each separator follows into."""
     joined: Float64[Tensor, "batch blocks"]

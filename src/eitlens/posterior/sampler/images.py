@@ -29,9 +29,7 @@ _PASSES = 3  # of order and size in turn: each depends but weakly on the other
 # For memory: 2000 samples as float64 then take 64 MB, 64 at all nodes 20.
 _NODES_AT_ONCE, _SAMPLES_AT_ONCE = 4096, 64
 _BLUR = 0.02  # width of the blur, of the side: another draw differs near the outlines, not anywhere
-_ANYWHERE = (
-    0.002  # draws that may be anywhere: next to nothing, but no probability is then 0 or 1 (`smoothed`)
-)
+_ANYWHERE = 0.002  # draws that may be anywhere: so few, but no probability is then 0 or 1 (`smoothed`)
 
 Samples = Float64[Tensor, "samples ellipses 5"]
 Weight = Float64[Tensor, "samples"]

@@ -52,7 +52,7 @@ class Ladder:
     fresh: Bool[Tensor, "measurements levels ensembles"]
     """Whether a place has come from the top since it last was at the bottom."""
     trips: Int64[Tensor, "measurements ensembles"]
-    """How many places have come all the way from the top to the bottom."""
+    """The number of places that have come all the way from the top to the bottom."""
     refused: Float64[Tensor, "measurements pairs"]
     tried: Float64[Tensor, "pairs"]
 
