@@ -11,7 +11,7 @@ PHYSICS = [
     "domain",
     "electrodes",
     "evaluate",
-    "feature.few_points",
+    "feature.dense",
     "feature.gaussian",
     "feature.harmonic",
     "forward",

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from eitlens.errors import InputError
-from eitlens.models import Network, create, load, renamed, save
+from eitlens.models import Network, create, load, save, storage
 
 
 def small() -> Network:
@@ -151,8 +151,8 @@ def test_renamed_parameters_still_load(saved: Path, monkeypatch: pytest.MonkeyPa
     save_file(old, saved)
     with pytest.raises(InputError, match=r"'head\.bias' is missing"):
         load(saved)
-    entries = (renamed.Rename("UNet", "down.", "up."), renamed.Rename("UIT", "output.", "head."))
-    monkeypatch.setattr(renamed, "RENAMED", entries)
+    entries = (("UNet", "down.", "up."), ("UIT", "output.", "head."))
+    monkeypatch.setattr(storage, "RENAMED", entries)
     assert all(torch.equal(value, expected[key]) for key, value in load(saved).state_dict().items())
 
 

@@ -60,7 +60,7 @@ def test_the_image_is_one_function_on_every_grid():
     """Between the centres of the finest cells it is linear, so grids that share nodes share values."""
     network = small().eval()
     with torch.no_grad():
-        coarse, fine = network(codes(1), 41), network(codes(1), 81)
+        coarse, fine = network.on_grid(codes(1), 41), network.on_grid(codes(1), 81)
     torch.testing.assert_close(fine[..., ::2, ::2], coarse, atol=1e-5, rtol=1e-5)
 
 
@@ -68,7 +68,7 @@ def test_the_linear_part_begins_as_the_fields_it_is_given():
     network = small()
     fields = torch.randn(12, 9, 5, 5, generator=torch.Generator().manual_seed(2))
     mean = torch.randn(9, 5, 5, generator=torch.Generator().manual_seed(3))
-    network.start(fields, mean)
+    network.start_linear(fields, mean)
     code = codes(3)
     found = network.latents(code)["fields/5"]
     expected = mean + torch.tensordot(code[:, -12:], fields, 1)

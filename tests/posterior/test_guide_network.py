@@ -53,8 +53,8 @@ def test_a_factor_integrates_to_one_and_sees_only_what_came_before(guide: Guide)
 
 def test_frequencies_of_draws_follow_the_density(guide: Guide) -> None:
     numbers, kept = torch.zeros(1, SMALL.numbers), torch.zeros(1, dtype=torch.long)
-    renewed = guide.renew(reading(guide)[:1], numbers, kept, 20_000, torch.Generator().manual_seed(3))
-    drawn, density = renewed.drawn[0], renewed.density[0]
+    found = guide.renew(reading(guide)[:1], numbers, kept, 20_000, torch.Generator().manual_seed(3))
+    drawn, density = found[0][0], found[1][0]
     share = torch.bincount((drawn[:, 0] * SMALL.bins).long(), minlength=SMALL.bins) / 20_000
     expected = torch.zeros(SMALL.bins)
     expected[(drawn[:, 0] * SMALL.bins).long()] = density[:, 0].exp() / SMALL.bins
@@ -64,7 +64,7 @@ def test_frequencies_of_draws_follow_the_density(guide: Guide) -> None:
 def test_numbers_that_are_kept_stay(guide: Guide) -> None:
     numbers = torch.rand(ROWS, SMALL.numbers)
     kept = 5 * (torch.arange(ROWS) % 3)
-    drawn = guide.renew(reading(guide), numbers, kept, 2, torch.Generator().manual_seed(4)).drawn
+    drawn = guide.renew(reading(guide), numbers, kept, 2, torch.Generator().manual_seed(4))[0]
     fresh = torch.arange(SMALL.numbers) >= kept[:, None]
     for one in drawn.unbind(1):
         assert torch.equal(one != numbers, fresh)

@@ -12,7 +12,7 @@ from eitlens.posterior.model.target import Target
 from eitlens.posterior.sampler import sampler
 from eitlens.posterior.sampler.ensembles import SweepRecord
 from eitlens.posterior.sampler.history import History
-from eitlens.posterior.sampler.sampler import _Clock
+from eitlens.posterior.sampler.sampler import _Stopwatch
 
 PRIOR = EllipseSampler(seed=2, count=1)
 MEASUREMENTS = 3
@@ -42,11 +42,11 @@ class Agreeing:
 def ran(settings: Settings, late: int = 0, seconds: float | None = None) -> sampler.PosteriorResult:
     likelihood = Likelihood(measure(PRIOR, 0, 0.2), torch.tensor([0.2], dtype=torch.float64))
     target = Target.build(SQUARE, CURRENTS, PRIOR, likelihood, 1e-2)
-    clock = _Clock(-1e9, seconds)
-    return sampler._run(target, settings, [Agreeing(settings, late)], clock, lambda part, text: None)
+    stopwatch = _Stopwatch(-1e9, seconds)
+    return sampler._run(target, settings, [Agreeing(settings, late)], stopwatch, lambda part, text: None)
 
 
-def test_a_run_ends_when_it_has_converged_not_when_islands_agree() -> None:
+def test_a_run_ends_when_it_has_converged_not_when_ensembles_agree() -> None:
     """Ensembles that agree but saw no place come from the top have not converged: the time that is left is theirs."""
     settings = Settings(ensembles=4, levels=3, warmup=8, least=100, most=400)
     soon, later, never = (ran(settings, late).diagnostics for late in (0, 201, 1000))

@@ -58,7 +58,7 @@ def test_smoothing_never_claims_certainty() -> None:
     torch.testing.assert_close(smoothed(half.T, 99.0), found.T)
 
 
-def test_islands_that_disagree_are_noticed() -> None:
+def test_ensembles_that_disagree_are_noticed() -> None:
     draws = torch.randn(2, 4, 400, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     rhat, ess = agreement(draws)
     assert float(rhat.max()) < 1.01

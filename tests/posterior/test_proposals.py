@@ -22,13 +22,13 @@ def test_the_prior_stays_the_prior(tries: int) -> None:
     given = currents.cosine(SQUARE, 1)
     likelihood = Likelihood(given[None], given.new_full((1,), 0.05))
     target = Target.build(SQUARE, given, prior, likelihood, 1e-3)
-    guided = Guidance(wrong_guide(3, 128, 0.5), tries, 0.5).read(likelihood, given.new_full((1,), 0.3))
+    guided = Guidance(wrong_guide(3, 128, 0.5), tries, 0.5).proposer(likelihood, given.new_full((1,), 0.3))
     generator = torch.Generator().manual_seed(1)
     z = target.coordinates.draw(CHAINS, 5, torch.device("cpu"))[None]
     before, accepted, size = functions(target, z), [], []
     with torch.no_grad():
         for _ in range(STEPS):
-            proposal = guided.propose(target, z, generator)
+            proposal = guided(target, z, generator)
             chosen, chance = select(proposal.bonus.masked_fill(~proposal.possible, -torch.inf), generator)
             moved = torch.rand(1, CHAINS, generator=generator, dtype=torch.float64).log() < chance
             z = torch.where(moved[..., None], pick(proposal.z, chosen), z)

@@ -1,4 +1,4 @@
-"""What a network reads: boundary data as pictures or as codes."""
+"""Inputs of networks: boundary data as pictures or as codes."""
 
 from eitlens.feature.base import Input, InputRecipe, Reading
 from eitlens.feature.codes import Codes

@@ -1,4 +1,4 @@
-"""What an input of a network is: everything between boundary data and the network.
+"""The input of a network: everything between boundary data and the network.
 
 An input is fitted to training data, travels with the weights, and turns differences f - f0 into the tensor that
 the network reads. A new one is a class that derives from `Input`; `eit.register("input", name, cls)` gives it a name.
@@ -25,7 +25,7 @@ JSON, TENSORS = "features.json", "features.safetensors"
 
 
 class Reading(NamedTuple):
-    """What a network is fed with, and the noise level τ of each sample where the input knows it."""
+    """The tensor that a network is fed with, and the noise level τ of each sample where the input knows it."""
 
     seen: Tensor
     noise: Tensor | None
@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class InputRecipe:
-    """What a training says of its input; a kind of input takes what it needs of it.
+    """The settings of an input in a training; a kind of input takes those that it needs.
 
     Attributes:
         n, body, currents: of the data.
@@ -58,7 +58,7 @@ class Input(ABC):
     body: str
     currents: CurrentsConfig
     absent: ClassVar[float] = 0.0
-    """What stands in training data for a current that is not given."""
+    """The value that stands in training data for a current that is not given."""
     parts: ClassVar[tuple[str, ...]] = ()
     """Names of its tensors."""
     reads_gaps: ClassVar[bool] = False
@@ -71,7 +71,7 @@ class Input(ABC):
 
     @abstractmethod
     def __call__(self, difference: Data) -> Tensor:
-        """What the network reads, float32, for (B, L, N) differences; fewer currents are the first ones."""
+        """The tensor that the network reads, float32, for (B, L, N) differences; fewer currents are the first ones."""
 
     @abstractmethod
     def at(self, n: int) -> Self:
@@ -105,7 +105,7 @@ class Input(ABC):
         return self
 
     def tensors(self) -> dict[str, Tensor]:
-        """What is too large for JSON, by name."""
+        """The tensors that are too large for JSON, by name."""
         return {}
 
     def steps_at_once(self, batch: int, device: torch.device) -> int:

@@ -1,4 +1,4 @@
-"""What a network that reads codes sees: [asinh z, s, log τ, z] of the boundary data (see `feature.gaussian`).
+"""The input of networks of codes: [asinh z, s, log τ, z] of the boundary data (see `feature.gaussian`).
 
 The code is a vector a sample: the tame asinh z and the deviations s for what is learned, z itself for what is
 linear in the data, as the harmonic extension is.
@@ -16,18 +16,15 @@ from eitlens.checks import known_keys
 from eitlens.domain.bodies import BODIES
 from eitlens.errors import InputError
 from eitlens.feature.base import JSON, TENSORS, Input, InputRecipe, Reading
-from eitlens.feature.few_points import few_code
+from eitlens.feature.dense import dense_code
 from eitlens.feature.gaussian import Code, GaussianPrior
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.symmetry import ELEMENTS, Symmetries, symmetries
 
-# Characters of the group of reflections by the signs (x, y) of its elements.
-_MOST = 800
-"""Values for which dense algebra is still quick."""
-_FIT, _GROUP = 8192, 8
-"""Samples that fix the leading modes, and the steps of training whose codes are made at once."""
-_CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))
+_MOST = 800  # values for which dense algebra is still quick
+_FIT, _GROUP = 8192, 8  # samples that fix the leading modes; steps of training whose codes are made at once
+_CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))  # of the group of reflections, by the signs (x, y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +42,9 @@ class Codes(Input):
     @classmethod
     def fitted(cls, recipe: InputRecipe, samples: Callable[[int], Data]) -> "Codes":
         """With the prior of training data, rounded as it will be read again: the network sees what it will be fed."""
-        return cls.of_data(recipe.n, recipe.currents, samples(_FIT), recipe.modes, recipe.body).rounded()
+        codes = cls.of_data(recipe.n, recipe.currents, samples(_FIT), recipe.modes, recipe.body)
+        mean, modes = (tensor.float().double() for tensor in (codes.prior.mean, codes.prior.modes))
+        return replace(codes, prior=replace(codes.prior, mean=mean, modes=modes))
 
     @classmethod
     def of_data(
@@ -54,12 +53,8 @@ class Codes(Input):
         """With the prior of these data and of their mirror images."""
         moves = symmetries(BODIES[body].at(n), currents, difference.device)
         elements = mirrors(moves)
-        copies = torch.stack(
-            [
-                moves.move_data(difference, torch.full((len(difference),), k, device=difference.device))
-                for k in elements
-            ]
-        )
+        numbers = torch.tensor(elements, device=difference.device)[:, None].expand(-1, len(difference))
+        copies = torch.stack([moves.move_data(difference, number) for number in numbers])
         signs = characters([moves.names[k] for k in elements]).to(difference)
         return cls(n, currents, GaussianPrior.fit(copies, signs, modes), body)
 
@@ -67,11 +62,6 @@ class Codes(Input):
     def least_currents(self) -> int:
         """One current is enough: what is missing has no weight."""
         return 1
-
-    @property
-    def size(self) -> int:
-        """Numbers in a code."""
-        return 3 * len(self.prior.modes) + 1
 
     def at(self, n: int) -> "Codes":
         """The same for data at the boundary nodes of the body on n cells a side."""
@@ -90,19 +80,14 @@ class Codes(Input):
         return self.prior.code(completed(difference, self.currents.count))
 
     def read(self, difference: Data) -> Reading:
-        """The code, by dense algebra where it is of few points (`eitlens.feature.few_points`), and its noise level."""
+        """The code, by dense algebra where it is of few points (`eitlens.feature.dense`), and its noise level."""
         whole = completed(difference, self.currents.count)
-        code = few_code(self.prior, whole) if is_few(whole) else self.prior.code(whole)
+        code = dense_code(self.prior, whole) if has_few_points(whole) else self.prior.code(whole)
         return Reading(packed(code), code.tau)
 
     def steps_at_once(self, batch: int, device: torch.device) -> int:
         """Eight: a thousand small products one after the other take time, for few samples as for many."""
         return _GROUP
-
-    def rounded(self) -> "Codes":
-        """The codes as they will be read again."""
-        mean, modes = (tensor.float().double() for tensor in (self.prior.mean, self.prior.modes))
-        return replace(self, prior=replace(self.prior, mean=mean, modes=modes))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON values, without the tensors of the prior."""
@@ -112,11 +97,8 @@ class Codes(Input):
 
     def tensors(self) -> dict[str, Tensor]:
         """The prior, mean and modes in float32: a thousandth of its floor."""
-        return {
-            "mean": self.prior.mean.float(),
-            "modes": self.prior.modes.float(),
-            "parity": self.prior.parity,
-        }
+        prior = self.prior
+        return {"mean": prior.mean.float(), "modes": prior.modes.float(), "parity": prior.parity}
 
     @classmethod
     def from_parts(cls, values: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Codes":
@@ -130,7 +112,7 @@ class Codes(Input):
         return codes
 
 
-def is_few(difference: Data) -> bool:
+def has_few_points(difference: Data) -> bool:
     """Whether in some current nodes are missing (nan), and at most 800 values are there to each sample."""
     there = torch.isfinite(difference)
     partly = there.any(-1) & ~there.all(-1)

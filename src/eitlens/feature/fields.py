@@ -1,4 +1,4 @@
-"""What a network sees: the channels φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L, each scaled.
+"""The input of networks of fields: the channels φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L, each scaled.
 
 Float64 up to the division, float32 out. In float32 the extension would be off by 3e-7 and take 0.4 of the
 time; but it is a small part of a training step, and float32 products may turn into TF32 behind one's back.
@@ -19,11 +19,9 @@ from eitlens.feature.harmonic import harmonic_extension
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 
-_PER_CURRENT = 3
-_FIT, _FIT_BATCH = 512, 32
-"""Samples that fix a scale to a few percent, and how many of them are extended at once."""
-_GROUP, _TOGETHER = 8, 256
-"""Most steps, and most samples whose fields are made at once on a GPU, about 10 MB each for three currents."""
+_PER_CURRENT = 3  # φ, ∂x φ and ∂y φ
+_FIT, _FIT_BATCH = 512, 32  # samples that fix a scale to a few percent; how many are extended at once
+_GROUP, _TOGETHER = 8, 256  # most steps and samples whose fields are made at once on a GPU: 10 MB each
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Features(Input):
 
     @property
     def channels(self) -> int:
-        """Three for each current."""
+        """The number of channels, three for each current."""
         return _PER_CURRENT * self.currents.count
 
     def __call__(self, difference: Data) -> Float32[Tensor, "*batch channels nx ny"]:
@@ -112,9 +110,7 @@ class Features(Input):
         )
         rms = (torch.as_tensor(total) / len(difference)).sqrt()
         if not bool((rms > 0).all()):
-            raise InputError(
-                "features: a channel of the training data is zero throughout: is there an inclusion in it?"
-            )
+            raise InputError("features: a channel of the training data is zero: is there an inclusion in it?")
         # Seven digits are plenty and make the numbers the same on every machine.
         return replace(self, scale=tuple(float(f"{value:.6e}") for value in rms.tolist()))
 

@@ -35,13 +35,12 @@ from torch.nn import functional as fn
 
 from eitlens.errors import InputError
 
-FLOOR = 3e-4
-OFFSET = 0.02
-"""The data are known up to a constant a current: so much of their size."""
-FIRST_TAU, LEAST_TAU = 0.05, 1e-4
-_ROUNDS = (40, 30, 30)
-_TAU_STEPS = 3
-_TINY = 1e-300
+FLOOR = 3e-4  # φ as a fraction of the rms: what the grid solver and the cut at 256 modes leave
+OFFSET = 0.02  # the data are known up to a constant a current: so much of their size
+FIRST_TAU, LEAST_TAU = 0.05, 1e-4  # the first guess, and what may be taken for clean data
+_ROUNDS = (40, 30, 30)  # steps of conjugate gradients in each round: see above what more would bring
+_TAU_STEPS = 3  # cheap beside the conjugate gradients
+_TINY = 1e-300  # no division by zero
 
 Data = Float64[Tensor, "samples currents boundary"]
 Rows = Float64[Tensor, "samples nodes"]
@@ -52,7 +51,7 @@ PerSample = Float64[Tensor, "samples 1"]
 
 @dataclass(frozen=True)
 class Code:
-    """What boundary data say of each mode, and their noise level."""
+    """The posterior of each mode given boundary data, and the noise level of these data."""
 
     mean: Float64[Tensor, "samples modes"]
     deviation: Float64[Tensor, "samples modes"]
@@ -176,12 +175,7 @@ def _solve(a: Modes, weight: Rows, diagonal: Codes, y: Rows, z: Codes, rounds: i
 
 
 def _noise(
-    residual: Rows,
-    signal: Rows,
-    floor: Float64[Tensor, "nodes"],
-    measured: Rows,
-    freedom: PerSample,
-    tau: PerSample,
+    residual: Rows, signal: Rows, floor: Tensor, measured: Rows, freedom: PerSample, tau: PerSample
 ) -> PerSample:
     """τ² by scoring steps on the likelihood of the residuals, E r² = (τ² E d² + φ²) × the freedom left."""
     for _ in range(_TAU_STEPS):

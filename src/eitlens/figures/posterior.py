@@ -15,8 +15,7 @@ from eitlens.figures.style import frame_body, label_sizes, outline, picture, sho
 from eitlens.phantom import Ellipse
 
 _SHADES = ("tab:red", "tab:blue", "tab:green", "tab:purple", "tab:orange")
-# Factor between the places of two curves along τ: bars beside each other still belong to one level.
-_APART = 1.025
+_APART = 1.025  # between the places of two curves along τ: bars beside each other still belong to one level
 _OTHERS = (("-", "s"), ("--", "^"), (":", "D"), ("-.", "v"))
 
 

@@ -23,6 +23,9 @@ from eitlens.phantom import EllipseSampler, Phantom
 LEVELS = (0.0, 0.05, 0.2)
 """The paper's noise levels."""
 _CURRENTS = 3  # as many as the networks of the package read
+_MISSING = (
+    "no trained network is installed: `eitlens demo --model FOLDER` shows that of a run of `eitlens train`"
+)
 
 
 class _Scene(NamedTuple):
@@ -62,7 +65,7 @@ def demo_figure(path: Path, seed: int, n: int, model: str | None = None) -> list
     return [
         f"{body}; its boundary data took {scene.seconds:.2f} s",
         _line("direct sampling (DSM), area under the ROC curve (AUC)", scores, seconds),
-        *(_told(imager, found, scene) if imager is not None else [_missing()]),
+        *(_told(imager, found, scene) if imager is not None else [_MISSING]),
     ]
 
 
@@ -70,9 +73,8 @@ def _simulate(seed: int, n: int) -> _Scene:
     start, square = perf_counter(), Square(n)
     phantom = EllipseSampler(seed=seed, disjoint=True).phantom(0)
     clean = BoundaryIntegralSolver(square).difference(phantom, currents.cosine(square, _CURRENTS))
-    return _Scene(
-        square, phantom, [add_noise(clean, tau, seed=seed) for tau in LEVELS], perf_counter() - start
-    )
+    noisy = [add_noise(clean, tau, seed=seed) for tau in LEVELS]
+    return _Scene(square, phantom, noisy, perf_counter() - start)
 
 
 def _images(imager: Imager, scene: _Scene) -> list[Reconstruction]:
@@ -87,10 +89,6 @@ def _told(imager: Imager, found: Sequence[Reconstruction], scene: _Scene) -> lis
     flags = {flag.text for one in found for flag in one.warnings}
     estimated = [f"noise estimated at {', '.join(noises)}"] if noises else []
     return [_line(title, [one.dice(scene.phantom) for one in found], seconds), *estimated, *sorted(flags)]
-
-
-def _missing() -> str:
-    return "no trained network is installed: `eitlens demo --model FOLDER` shows that of a run of `eitlens train`"
 
 
 def _line(title: str, values: Sequence[float], seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Which solver, and how fine: the solvers by name, and the boundary data of any phantom by the one that suits it.
+"""The choice of solver and grid: the solvers by name, and the boundary data of any phantom by the one that suits it.
 
 Measured against 1600 cells a side, for thin ellipses and needles of contrast 10: f - f0 by the grid solver is off by 7
 to 30 % where a shape is about one cell thick, by 1 % at two and by 0.3 % at three; how near it is to the boundary does
@@ -30,9 +30,8 @@ CELLS_ACROSS = 3
 COARSEST, FINEST = 100, 1000
 """Cells a side the grid solver needs for any shape, and those to which a grid is refined at most: for three currents
 0.05 and 11 seconds."""
-_POINTS = 256
-# What rounding takes from a distance of exactly a cell is nothing.
-_EXACT = 1 - 1e-9
+_POINTS = 256  # of an outline, for its perimeter to a thousandth
+_EXACT = 1 - 1e-9  # what rounding takes from a distance of exactly a cell is nothing
 
 
 def _accepted(name: str, thing: object) -> Callable[..., Solver]:
@@ -125,7 +124,7 @@ def _unknowns(phantom: Phantom, domain: Domain, tolerance: float) -> int:
 
 def for_integral(phantom: Phantom, body: Domain, finest: int = FINEST) -> Domain | None:
     """The grid with boundary nodes close enough for the integral equation; None where the finest has not."""
-    near = _clearance(phantom, body)
+    near = min((float(room(body, group).min()) for group in as_batch(phantom).groups), default=math.inf)
     fine = finer(body, near, finest)
     return fine if near > fine.boundary_weight / 2 * _EXACT else None
 
@@ -154,11 +153,6 @@ def thickness(shape: Shape) -> float:
     outline = shape.outline(row, _POINTS)
     perimeter = (outline.roll(-1, 0) - outline).norm(dim=-1).sum()
     return float(2 * shape.area(row) / perimeter)
-
-
-def _clearance(phantom: Phantom, body: Domain) -> float:
-    """How far the shapes stay from the boundary; ∞ if there are none."""
-    return min((float(room(body, group).min()) for group in as_batch(phantom).groups), default=math.inf)
 
 
 def _check_thick(phantom: Phantom, body: Domain, finest: int) -> None:

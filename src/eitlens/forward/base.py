@@ -1,4 +1,4 @@
-"""What a solver is: the Neumann-to-Dirichlet map σ, g ↦ f of a body, one file per way to compute it.
+"""A solver: the Neumann-to-Dirichlet map σ, g ↦ f of a body, one file per way to compute it.
 
     div(σ ∇u) = 0 in Ω,   σ ∂u/∂n = g on ∂Ω,   ∮u = 0;   f = u on ∂Ω = Λ_σ g.
 

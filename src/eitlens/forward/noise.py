@@ -62,11 +62,8 @@ def _prepare(
     given: Float64[Tensor, "*any"], index: Int64[Tensor, "batch"] | None
 ) -> tuple[Float64[Tensor, "batch *rest"], Int64[Tensor, "batch"]]:
     data = checks.finite(given, "boundary data")
-    if data.ndim < 3:
-        data = data[None]
-    if index is None:
-        index = torch.arange(len(data), device=data.device)
-    index = torch.as_tensor(index, device=data.device)
+    data = data[None] if data.ndim < 3 else data
+    index = torch.as_tensor(range(len(data)) if index is None else index, device=data.device)
     if len(index) != len(data):
         raise InputError(f"index: expected one number for each of {len(data)} samples, got {len(index)}")
     return data, index

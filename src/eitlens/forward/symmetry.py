@@ -35,7 +35,7 @@ ELEMENTS: dict[str, tuple[bool, int, int]] = {
     "turn 270°": (True, 1, -1),
     "mirror antidiagonal": (True, -1, -1),
 }
-_EXACT, _SNAP = 1e-9, 1e-9
+_EXACT, _SNAP = 1e-9, 1e-9  # of the currents, of coordinates: far above rounding, far below a cell
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Symmetries:
     """A⁻¹."""
 
     def choose(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Int64[Tensor, "samples"]:
-        """Which symmetry each sample gets: uniform, a pure function of (seed, epoch, index)."""
+        """The number of the symmetry of each sample: uniform, a pure function of (seed, epoch, index)."""
         u = random.uniform(mixed(seed, "symmetry", epoch), index, 1)[:, 0]
         return (u * len(self.names)).long()
 
@@ -70,24 +70,14 @@ class Symmetries:
 @lru_cache(maxsize=16)
 def symmetries(domain: Domain, currents: CurrentsConfig, device: torch.device = CPU) -> Symmetries:
     """The symmetries of the body that these currents are closed under; the identity always is."""
-    given = currents.build(domain)
-    names, loops, grids, mixings = [], [], [], []
+    given, places = currents.build(domain), (domain.boundary(), domain.nodes().flatten(0, 1))
+    found: dict[str, tuple[Tensor, ...]] = {}
     for name, element in ELEMENTS.items():
-        loop, grid = (
-            _inverse(points, element) for points in (domain.boundary(), domain.nodes().flatten(0, 1))
-        )
+        loop, grid = (_inverse(points, element) for points in places)
         mixing = None if loop is None or grid is None else _mixing(given, loop)
         if loop is not None and grid is not None and mixing is not None:
-            names.append(name)
-            loops.append(loop)
-            grids.append(grid)
-            mixings.append(mixing)
-    return Symmetries(
-        tuple(names),
-        torch.stack(loops).to(device),
-        torch.stack(grids).to(device),
-        torch.stack(mixings).to(device),
-    )
+            found[name] = loop, grid, mixing
+    return Symmetries(tuple(found), *(torch.stack(p).to(device) for p in zip(*found.values(), strict=True)))
 
 
 def _mixing(

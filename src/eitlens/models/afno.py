@@ -12,39 +12,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
-from eitlens.models.fno import FNOConfig, Projection, SpectralLayer, with_coordinates
-from eitlens.models.fourier import Analysis, Modes, Synthesis, all_modes, low_modes, without_autocast
-from eitlens.models.layers import exact_linear
+from eitlens.models.base import Preset, Published
+from eitlens.models.fno import FNO, FNOConfig
+from eitlens.models.fourier import Analysis, Modes, Synthesis, without_autocast
 
-THRESHOLD = 0.01
-MIXER_STD = 0.02
+THRESHOLD = 0.01  # of the soft threshold, the paper's
+MIXER_STD = 0.02  # of the mixers' weights at the start, as in the paper's code
 
 
 @dataclass(frozen=True)
-class AFNOConfig:
-    """Configuration of an adaptive Fourier neural operator.
+class AFNOConfig(FNOConfig):
+    """Configuration of an adaptive Fourier neural operator: that of its spectral layers, and of the mixers.
 
     Attributes:
-        currents: number of currents in the input.
-        width: channels.
-        modes: modes kept by the spectral layers; the mixers act on all.
-        layers: number of spectral layers, each with a mixer.
         blocks: blocks of channels in a mixer.
-        faithful: the published initialisation of the spectral layers, see `eitlens.models.fno`.
     """
 
-    currents: int = 1
-    width: int = 48
-    modes: int = 14
-    layers: int = 6
     blocks: int = 4
-    faithful: bool = False
-
-    @property
-    def spectral(self) -> FNOConfig:
-        """What the spectral layers need of it."""
-        return FNOConfig(self.currents, self.width, self.modes, self.layers, faithful=self.faithful)
 
 
 class ComplexBlocks(nn.Module):
@@ -79,43 +63,21 @@ class Mixer(nn.Module):
     def forward(self, u: Tensor, modes: Modes) -> Tensor:
         """(B, n, n, C) to the same."""
         with without_autocast(u):
-            spectrum = self._network(self.analysis(u, modes, u.dtype))
+            z = self.analysis(u, modes, u.dtype).transpose(2, 3).flatten(3)
+            z = fn.softshrink(self.second(fn.relu(self.first(z))), THRESHOLD)
+            spectrum = z.reshape(*z.shape[:3], 2, -1).transpose(2, 3)
             mixed: Tensor = self.synthesis(spectrum, modes, u.dtype)
         return u + mixed
 
-    def _network(self, spectrum: Tensor) -> Tensor:
-        """N and S on (B, R, 2, K, C)."""
-        z = spectrum.transpose(2, 3).flatten(3)
-        z = fn.softshrink(self.second(fn.relu(self.first(z))), THRESHOLD)
-        return z.reshape(*z.shape[:3], 2, -1).transpose(2, 3)
 
-
-class AFNO(Network):
+class AFNO(FNO):
     """An adaptive Fourier neural operator; see the module."""
 
-    def __init__(self, config: AFNOConfig) -> None:
-        super().__init__()
-        self.config = config
-        self.lift = nn.Linear(CHANNELS_PER_CURRENT * config.currents + 2, config.width)
-        count = config.layers
-        spectral = config.spectral
-        self.layers = nn.ModuleList(
-            [SpectralLayer(spectral, last=index == count - 1) for index in range(count)]
-        )
-        self.mixers = nn.ModuleList([Mixer(config.width, config.blocks) for _ in range(count)])
-        self.project = Projection(config.width)
+    config: AFNOConfig
 
-    def latents(self, features: Tensor) -> dict[str, Tensor]:
-        """`layer1/n`, `layer2/n`, …, each after its mixer, and `logits`."""
-        u = exact_linear(self.lift, with_coordinates(check_features(features, self.config)))
-        n, device = features.shape[-1], features.device
-        low, every = low_modes(n, self.config.modes, device), all_modes(n, device)
-        levels: dict[str, Tensor] = {}
-        for index, (layer, mixer) in enumerate(zip(self.layers, self.mixers, strict=True), start=1):
-            u = mixer(layer(u, low), every)
-            levels[f"layer{index}/{n}"] = u.permute(0, 3, 1, 2)
-        levels["logits"] = self.project(u)
-        return levels
+    def token_mixers(self) -> list[nn.Module]:
+        """A mixer for each layer."""
+        return [Mixer(self.config.width, self.config.blocks) for _ in self.layers]
 
 
 PRESETS = {

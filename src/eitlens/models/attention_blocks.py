@@ -28,7 +28,7 @@ from eitlens.models.resize import resize
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """What the attention blocks of a network have in common.
+    """The settings that all attention blocks of a network share.
 
     Attributes:
         heads: number of heads.
@@ -51,7 +51,7 @@ class AttentionConfig:
 
     @property
     def eps(self) -> float:
-        """What keeps the norms from dividing by zero."""
+        """The number that keeps the norms from dividing by zero."""
         return PAPER_EPS if self.faithful else EPS
 
     def position(self, channels: int, size: int) -> nn.Module:
@@ -77,15 +77,12 @@ class CoarseAttention(nn.Module):
         self.config = config
         self.position = config.position(channels, size)
         self.qkv = config.separable(channels, 3 * inner)
-        norms = [self._norm(depth) for _ in range(3)]
-        self.norm_q, self.norm_k, self.norm_o = norms
+        self.norm_q, self.norm_k, self.norm_o = (
+            HeadNorm(config.heads, depth, config.eps) if config.coarse_norms else nn.Identity()
+            for _ in range(3)
+        )
         self.out = config.separable(inner, channels)
         self.norm = ImageNorm(channels, config.eps)
-
-    def _norm(self, depth: int) -> nn.Module:
-        return (
-            HeadNorm(self.config.heads, depth, self.config.eps) if self.config.coarse_norms else nn.Identity()
-        )
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, m, m) ↦ (B, C, m, m)."""
@@ -104,8 +101,7 @@ class CrossAttention(nn.Module):
     image norm of [the integral, a separable convolution of x_c], interpolated to the fine grid.
     """
 
-    ATTENTION_DROPOUT = 0.1
-    OUTPUT_DROPOUT = 0.1
+    ATTENTION_DROPOUT, OUTPUT_DROPOUT = 0.1, 0.1  # the paper's
 
     def __init__(self, channels: int, size: int, config: AttentionConfig) -> None:
         super().__init__()
@@ -134,22 +130,19 @@ class CrossAttention(nn.Module):
         return normal
 
     def _integral(self, q: Tensor, k: Tensor, fine: Tensor, size: int) -> Tensor:
-        if self.config.evaluation == "reassociated" and not self.config.faithful:
-            u = tokens(resize(self.value.local(fine), size))
-            return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
-        dropout = self.ATTENTION_DROPOUT if self.training and self.config.faithful else 0.0
-        evaluation: Evaluation = self.config.evaluation
-        if dropout and evaluation == "reassociated":
-            evaluation = "explicit"
-        v = split(self._values(fine, size), self.config.heads).transpose(1, 2)
-        return attention(q, k, v, evaluation=evaluation, dropout=dropout)
-
-    def _values(self, fine: Tensor, size: int) -> Tensor:
-        """V on the coarse grid, (B, m², heads·c)."""
         if self.config.faithful:
-            return tokens(resize(image(self.value(fine), fine.shape[-1]), size))
-        v: Tensor = self.value.mix(tokens(resize(self.value.local(fine), size)))
-        return v
+            v = tokens(resize(image(self.value(fine), fine.shape[-1]), size))
+        else:
+            u = tokens(resize(self.value.local(fine), size))
+            if self.config.evaluation == "reassociated":
+                return lifted_integral(q, k, u, self.value.mix.weight.reshape(q.shape[1], q.shape[3], -1))
+            v = self.value.mix(u)
+        evaluation, dropout = self.config.evaluation, 0.0
+        if self.training and self.config.faithful:
+            evaluation = "explicit" if evaluation == "reassociated" else evaluation
+            dropout = self.ATTENTION_DROPOUT
+        values = split(v, self.config.heads).transpose(1, 2)
+        return attention(q, k, values, evaluation=evaluation, dropout=dropout)
 
     def _join(self, o: Tensor, shortcut: Tensor, fine: Tensor) -> Tensor:
         """[o, shortcut] on the fine grid. Interpolated together where no gate has to act on o first."""

@@ -1,4 +1,4 @@
-"""What a network is: a map from features of the boundary data to an image of the inclusion.
+"""A network: a map from features of the boundary data to an image of the inclusion.
 
 Networks of the paper's kind read fields and work at any resolution. Their input holds, for L currents, the L
 harmonic extensions φ_l and then their gradients, as channels [φ_1 … φ_L, ∂x φ_1 … ∂x φ_L, ∂y φ_1 … ∂y φ_L] on an n × n
@@ -8,7 +8,7 @@ node lies inside. A network of another kind `reads` another input (`eitlens.feat
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,23 +16,15 @@ from torch import Tensor, nn
 from eitlens.errors import InputError
 from eitlens.feature.base import Input
 
-CHANNELS_PER_CURRENT = 3
-SMALLEST_GRID = 32
-
-
-class Config(Protocol):
-    """A frozen dataclass: everything a network is built from. Each network has its own."""
-
-    @property
-    def currents(self) -> int:
-        """Number L of currents whose features the network sees."""
+CHANNELS_PER_CURRENT = 3  # φ, ∂x φ and ∂y φ
+SMALLEST_GRID = 32  # nodes a side: on fewer the smallest inclusions of the paper are three cells across
 
 
 class Network(nn.Module, ABC):
     """A network: features (B, 3L, n, n) ↦ logits (B, 1, n, n), for every n ≥ 32.
 
     Attributes:
-        config: what it was built from.
+        config: what it was built from, a frozen dataclass with at least the number L of `currents`.
         preset: the name it was created under; with `config`, all that is needed to build it again.
     """
 
@@ -86,23 +78,15 @@ class Published:
     parameters: str | None = None
 
 
-class Builder(Protocol):
-    """A network's class, seen as the function that builds it."""
-
-    reads: str
-
-    def __call__(self, config: Any, /) -> Network: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class Preset:
     """A named configuration of a network, with what the paper says about it where it does."""
 
     title: str
-    build: Builder
+    build: type[Network]
     config: Any
     parameters: int = 0
-    """How many there are; checked by the tests, 0 where nobody counted."""
+    """The number of parameters, checked by the tests; 0 where nobody counted."""
     published: Published = Published(0, 0, None, "")
 
 
@@ -112,17 +96,12 @@ def check_multiple(name: str, value: int, of: int, why: str) -> None:
         raise InputError(f"{name} must be a multiple of {of}, {why}, got {value}")
 
 
-def check_resolution(resolution: int, levels: int) -> None:
-    """Refuse a grid that cannot be halved `levels` - 1 times."""
-    check_multiple("resolution", resolution, 2 ** (levels - 1), f"as it is halved {levels - 1} times")
-
-
-def check_features(features: Tensor, config: Config) -> Tensor:
-    """Return `features` unless their shape cannot be what a network for `config.currents` currents reads."""
-    expected = CHANNELS_PER_CURRENT * config.currents
+def check_features(features: Tensor, currents: int) -> Tensor:
+    """Return `features` unless their shape cannot be what a network for so many currents reads."""
+    expected = CHANNELS_PER_CURRENT * currents
     if features.ndim != 4 or features.shape[1] != expected:
         raise InputError(
-            f"expected features of shape (batch, {expected}, n, n) for {config.currents} current(s), got "
+            f"expected features of shape (batch, {expected}, n, n) for {currents} current(s), got "
             f"{tuple(features.shape)}: stack φ, ∂x φ and ∂y φ of each current, or create it with currents=L"
         )
     if features.shape[2] != features.shape[3] or features.shape[2] < SMALLEST_GRID:

@@ -5,7 +5,7 @@ The paper's idea, kernel integrals between functions on the body, carried furthe
 1. The input is the code of `eitlens.feature.gaussian`: whitened, so that the faint components of the data that
    tell small shapes apart are as loud as the strong ones, with the deviation of each and the noise level.
 2. Linear part: Σ_k z_k E_k(x), a kernel from the modes of the boundary to the body. It starts as the paper's
-   feature, the harmonic extension φ of the data and ∇φ (`start`), and is learned from there on.
+   feature, the harmonic extension φ of the data and ∇φ (`begin`), and is learned from there on.
 3. Nonlinear part: a small perceptron on (asinh z, s, log τ) gives the coefficients of cosines on the body, and a
    few tokens that stand for the data as a whole.
 4. A transformer on the g × g cells of the body and these tokens. Attention is the paper's kernel integral
@@ -28,9 +28,9 @@ from eitlens.feature.base import Input
 from eitlens.models.attention import attention, merge, split_three
 from eitlens.models.base import Network, Preset, Published, check_multiple
 
-_REFINED = 8
-_EXTENDED = 16
-"""Modes whose fields are made at once, to save memory."""
+_REFINED = 8  # pixels to a cell of the transformer: two doublings by convolutions and one by the last map
+_EXTENDED = 16  # modes whose fields are made at once, to save memory
+_EMBEDDING_STD = 0.02  # of positions and of the last map of each branch, as in GPT-2
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class Flagship(Network):
         self.waves = nn.Linear(config.hidden, config.amplitudes * config.waves**2)
         self.tokens = nn.Linear(config.hidden, config.tokens * config.width)
         self.embed = nn.Linear(fields + config.amplitudes, config.width)
-        self.position = nn.Parameter(0.02 * torch.randn(1, config.grid**2 + config.tokens, config.width))
+        self.position = nn.Parameter(
+            _EMBEDDING_STD * torch.randn(1, config.grid**2 + config.tokens, config.width)
+        )
         self.blocks = nn.ModuleList([Block(config) for _ in range(config.layers)])
         self.decode = _Decoder(config)
         self.register_buffer("cosines", _cosines(config.waves, config.grid), persistent=False)
@@ -93,7 +95,7 @@ class Flagship(Network):
         return int(_REFINED * self.config.grid + 1)
 
     @torch.no_grad()
-    def start(self, extension: Tensor, constant: Tensor) -> None:
+    def start_linear(self, extension: Tensor, constant: Tensor) -> None:
         """Begin with these fields of the modes (K, 3L, n, n) and of the mean (3L, n, n) at cell centres."""
         size = (constant.square() + extension.square().sum(0)).mean((-2, -1), keepdim=True).sqrt()
         self.extension.copy_(extension / size)
@@ -109,7 +111,7 @@ class Flagship(Network):
             return harmonic_extension(domain, data, gradient=True)[..., centres[:, None], centres]
 
         parts = torch.cat([fields(part) for part in torch.split(modes, _EXTENDED)])
-        self.start(parts.float(), fields(mean).float())
+        self.start_linear(parts.float(), fields(mean).float())
 
     def check_grid(self, n: int) -> None:
         """The image has a grid of its own: in training it must be that of the data."""
@@ -118,22 +120,16 @@ class Flagship(Network):
             cells = self.nodes - 1
             raise InputError(f"{self.preset} makes images of {cells} cells a side, the data have {n}: {fix}")
 
-    def on_grid(self, features: Tensor, nodes: int) -> Tensor:
-        """The logits on nodes × nodes."""
-        return self(features, nodes)  # type: ignore[no-any-return]
-
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """The fields, the transformer's output on its grid, and the logits on 8g + 1 nodes."""
-        fields = self._fields(features)
+        fields, grid = self._fields(features), self.config.grid
         cells = self._transform(features, fields)
-        grid = self.config.grid
         logits = self.decode(cells, self.nodes)
         return {f"fields/{grid}": fields, f"cells/{grid}": cells.permute(0, 3, 1, 2), "logits": logits}
 
-    def forward(self, features: Tensor, size: int = 0) -> Tensor:
-        """The logits on size × size nodes, 8g + 1 by default."""
-        cells = self._transform(features, self._fields(features))
-        logits: Tensor = self.decode(cells, size or self.nodes)
+    def on_grid(self, features: Tensor, nodes: int) -> Tensor:
+        """The logits on nodes × nodes."""
+        logits: Tensor = self.decode(self._transform(features, self._fields(features)), nodes)
         return logits
 
     def random_input(self, batch: int, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -141,7 +137,7 @@ class Flagship(Network):
         return torch.randn(batch, 3 * self.config.modes + 1, generator=generator)
 
     def regions(self) -> list[nn.Module]:
-        """What is compiled part by part: the blocks share one program."""
+        """The parts to compile one by one: the blocks share one program."""
         return [*self.blocks, self.decode]
 
     def _fields(self, features: Tensor) -> Tensor:
@@ -182,7 +178,7 @@ class Block(nn.Module):
         self.up = nn.Linear(width, config.ratio * width)
         self.down = nn.Linear(config.ratio * width, width)
         for linear in (self.out, self.down):
-            nn.init.normal_(linear.weight, std=0.02 / math.sqrt(2 * config.layers))
+            nn.init.normal_(linear.weight, std=_EMBEDDING_STD / math.sqrt(2 * config.layers))
 
     def forward(self, x: Tensor) -> Tensor:
         """The next latent (B, tokens + g², width)."""
@@ -230,11 +226,8 @@ class _Decoder(nn.Module):
         super().__init__()
         wide, fine = 2 * config.fine, config.fine
         self.norm = nn.LayerNorm(config.width)
-        self.first, self.second, self.third = (
-            nn.Linear(config.width, 4 * wide),
-            nn.Linear(wide, 4 * fine),
-            nn.Linear(fine, 4),
-        )
+        self.first = nn.Linear(config.width, 4 * wide)
+        self.second, self.third = nn.Linear(wide, 4 * fine), nn.Linear(fine, 4)
         self.near = nn.ModuleList([_Residual(wide), _Residual(wide), _Residual(fine), _Residual(fine)])
 
     def forward(self, cells: Tensor, size: int) -> Tensor:

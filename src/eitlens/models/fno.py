@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from eitlens.models.base import CHANNELS_PER_CURRENT, Network, Preset, Published, check_features
-from eitlens.models.fourier import Modes, SpectralConv, low_modes
+from eitlens.models.fourier import Modes, SpectralConv, all_modes, low_modes
 from eitlens.models.layers import exact_linear, one_channel
 from eitlens.models.position import coordinates
 
@@ -94,20 +94,25 @@ class FNO(Network):
         super().__init__()
         self.config = config
         self.lift = nn.Linear(CHANNELS_PER_CURRENT * config.currents + 2, config.width)
-        count = config.layers
-        self.layers = nn.ModuleList(
-            [SpectralLayer(config, last=index == count - 1) for index in range(count)]
-        )
+        last = config.layers - 1
+        self.layers = nn.ModuleList([SpectralLayer(config, last=index == last) for index in range(last + 1)])
+        self.mixers = nn.ModuleList(self.token_mixers())
         self.project = Projection(config.width)
 
+    def token_mixers(self) -> list[nn.Module]:
+        """The modules that act on all modes, one after each layer; none here."""
+        return []
+
     def latents(self, features: Tensor) -> dict[str, Tensor]:
-        """`layer1/n`, `layer2/n`, … and `logits`."""
-        u = exact_linear(self.lift, with_coordinates(check_features(features, self.config)))
-        modes = low_modes(features.shape[-1], self.config.modes, features.device)
+        """`layer1/n`, `layer2/n`, …, each after its mixer if it has one, and `logits`."""
+        u = exact_linear(self.lift, with_coordinates(check_features(features, self.config.currents)))
+        n, device = features.shape[-1], features.device
+        low, every = low_modes(n, self.config.modes, device), all_modes(n, device) if self.mixers else None
         levels: dict[str, Tensor] = {}
-        for index, layer in enumerate(self.layers, start=1):
-            u = layer(u, modes)
-            levels[f"layer{index}/{features.shape[-1]}"] = u.permute(0, 3, 1, 2)
+        for index, layer in enumerate(self.layers):
+            u = layer(u, low)
+            u = self.mixers[index](u, every) if self.mixers else u
+            levels[f"layer{index + 1}/{n}"] = u.permute(0, 3, 1, 2)
         levels["logits"] = self.project(u)
         return levels
 

@@ -21,8 +21,7 @@ from torch.nn import functional as fn
 
 from eitlens.models import kernels
 
-_ALIGNED = 4
-"""Frequencies come in fours, with zeros behind the last: eight values in a row are what tensor cores load at once."""
+_ALIGNED = 4  # frequencies come in fours, zeros behind the last: tensor cores load eight values at once
 
 
 def without_autocast(x: Tensor) -> torch.autocast:
@@ -34,7 +33,7 @@ def without_autocast(x: Tensor) -> torch.autocast:
 
 
 class Modes(NamedTuple):
-    """What a transform on n × n nodes is made of.
+    """The tables of a transform on n × n nodes.
 
     Attributes:
         columns: (n, 2K) with cosines and minus sines over n: exp(−2πi c l/n)/n of column c at node l.
@@ -58,7 +57,7 @@ def harmonics(n: int, frequencies: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def row_counts(n: int, kept: int) -> tuple[int, int]:
-    """How many rows 0, 1, … and how many rows n−1, n−2, … are kept: `kept` of each where n has as many.
+    """The numbers of rows 0, 1, … and of rows n−1, n−2, … that are kept: `kept` of each where n has as many.
 
     On the coarsest grids the two ranges would meet; the negative frequencies then come first.
     """
@@ -145,16 +144,12 @@ class SpectralConv(nn.Module):
         return mixed
 
     def _mix(self, spectrum: Tensor, n: int) -> Tensor:
-        """[x y] ↦ [x y] [[a, b], [−b, a]] for each mode x + iy with its matrix a + ib."""
-        a, b = (self._matrices(weight, n) for weight in (self.real, self.imaginary))
+        """[x y] ↦ [x y] [[a, b], [−b, a]] for each mode x + iy that n nodes have, with its matrix a + ib."""
+        low, high = row_counts(n, self.real.shape[1])
+        parts = (self.real, self.imaginary)
+        a, b = (torch.cat([part[0, :low, :high], part[1, :high, :high]]) for part in parts)
         weight = torch.cat([torch.cat([a, b], -1), torch.cat([-b, a], -1)], -2).flatten(0, 1)
         batch, channels, (rows, columns) = spectrum.shape[0], spectrum.shape[-1], a.shape[:2]
         z = spectrum[:, :rows, :, :columns].permute(1, 3, 0, 2, 4).reshape(-1, batch, 2 * channels)
         mixed = torch.bmm(z, weight).reshape(rows, columns, batch, 2, channels).permute(2, 0, 3, 1, 4)
         return fn.pad(mixed, (0, 0, 0, spectrum.shape[3] - columns, 0, 0, 0, spectrum.shape[1] - rows))
-
-    @staticmethod
-    def _matrices(weight: Tensor, n: int) -> Tensor:
-        """Those of the modes that n nodes have, (rows, columns, C, C)."""
-        low, high = row_counts(n, weight.shape[1])
-        return torch.cat([weight[0, :low, :high], weight[1, :high, :high]])

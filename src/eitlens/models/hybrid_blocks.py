@@ -8,9 +8,8 @@ from eitlens.models.attention import attention, merge, split
 from eitlens.models.layers import EPS, PAPER_EPS, PAPER_GAIN, HeadNorm, Separable, exact_conv, image, tokens
 from eitlens.models.resize import resize
 
-HEADS = 4
-KEY_GRID = 8
-DROPOUT = 0.1
+HEADS, KEY_GRID, DROPOUT = 4, 8, 0.1  # of every attention; the cost grows as the square of the key grid
+_BIAS_STD = 0.02  # of the relative biases at the start: small beside kernels of size one
 
 
 class NormConv(nn.Module):
@@ -46,7 +45,7 @@ class RelativeBias(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn((2 * KEY_GRID - 1) ** 2, HEADS))
+        self.table = nn.Parameter(_BIAS_STD * torch.randn((2 * KEY_GRID - 1) ** 2, HEADS))
 
     def forward(self, size: int) -> Tensor:
         """(heads, size², 64): the queries of a finer grid take the number of the cell they lie in."""

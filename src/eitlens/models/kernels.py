@@ -57,10 +57,14 @@ def _image(rows: Tensor) -> Tensor:
     return rows.permute(0, 3, 1, 2)
 
 
-def _blocks(width: int, channels: int) -> tuple[int, int]:
-    """Columns and channels of a program: 2,048 values in all, with 64 channels innermost where there are as many."""
+def _blocks(batch: int, size: int, channels: int) -> tuple[tuple[int, int, int], int, int]:
+    """The grid of a kernel on images (B, n, n, C), a program for part of a row; columns and channels of a program.
+
+    It has 2,048 values in all, with 64 channels innermost where there are as many.
+    """
     across = min(64, channels & -channels)
-    return min(2048 // across, 1 << math.ceil(math.log2(width))), across
+    columns = min(2048 // across, 1 << math.ceil(math.log2(size)))
+    return (batch * size, -(-size // columns), channels // across), columns, across
 
 
 def _strips(shape: torch.Size, programs: int) -> tuple[tuple[int, int, int], int, int, int, int]:
@@ -138,8 +142,7 @@ def _interpolate(x: Tensor, size: int) -> Tensor:
 
     batch, n, _, channels = x.shape
     y = x.new_empty(batch, size, size, channels)
-    columns, across = _blocks(size, channels)
-    grid = (batch * size, -(-size // columns), channels // across)
+    grid, columns, across = _blocks(batch, size, channels)
     sizes = n, size, channels, (n - 1) / (size - 1), columns, across
     _launch(triton_kernels.interpolation, grid, x, y, *sizes)
     return y
@@ -156,8 +159,7 @@ def _interpolate_adjoint(g: Tensor, n: int) -> Tensor:
 
     batch, size, _, channels = g.shape
     x = g.new_empty(batch, n, n, channels)
-    columns, across = _blocks(n, channels)
-    grid = (batch * n, -(-n // columns), channels // across)
+    grid, columns, across = _blocks(batch, n, channels)
     taps = math.ceil(2 * (size - 1) / (n - 1)) + 1
     sizes = n, size, channels, (n - 1) / (size - 1), taps, columns, across
     _launch(triton_kernels.interpolation_adjoint, grid, g, x, *sizes)
@@ -169,24 +171,22 @@ def _(g: Tensor, n: int) -> Tensor:
     return g.new_empty(g.shape[0], n, n, g.shape[-1])
 
 
-def _keep_stencil(
-    ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, Tensor], output: Tensor
-) -> None:
+def _keep_stencil(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _stencil_backward(ctx: torch.autograd.function.FunctionCtx, g: Tensor) -> tuple[Tensor, Tensor]:
-    x, taps = ctx.saved_tensors  # type: ignore[attr-defined]
+def _stencil_backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+    x, taps = ctx.saved_tensors
     g = g.contiguous()
     return torch.ops.eitlens.stencil(g, taps.flip(0)), torch.ops.eitlens.stencil_gradient(x, g).to(taps.dtype)
 
 
-def _keep_size(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Tensor, int], output: Tensor) -> None:
-    ctx.size = inputs[0].shape[1]  # type: ignore[attr-defined]
+def _keep_size(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
+    ctx.size = inputs[0].shape[1]
 
 
-def _interpolate_backward(ctx: torch.autograd.function.FunctionCtx, g: Tensor) -> tuple[Tensor, None]:
-    return torch.ops.eitlens.interpolate_adjoint(g.contiguous(), ctx.size), None  # type: ignore[attr-defined]
+def _interpolate_backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+    return torch.ops.eitlens.interpolate_adjoint(g.contiguous(), ctx.size), None
 
 
 _stencil.register_autograd(_stencil_backward, setup_context=_keep_stencil)

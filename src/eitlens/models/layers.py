@@ -10,9 +10,8 @@ from eitlens.models import kernels
 
 Activation = Callable[[Tensor], Tensor]
 
-EPS = 1e-5
-PAPER_EPS = 1e-6
-PAPER_GAIN = 0.01
+EPS = 1e-5  # keeps norms from dividing by zero; PyTorch's own
+PAPER_EPS, PAPER_GAIN = 1e-6, 0.01  # as published, see `eitlens.models.uit`
 
 
 def channels_last(x: Tensor) -> Tensor:
@@ -105,9 +104,6 @@ class Separable(nn.Module):
         self.stencil = nn.Parameter(torch.empty(inputs, 1, 3, 3))
         self.stencil_bias = nn.Parameter(torch.zeros(inputs)) if bias else None
         self.mix = nn.Linear(inputs, outputs, bias=bias)
-        self._initialise(gain)
-
-    def _initialise(self, gain: float | None) -> None:
         for weight in (self.stencil, self.mix.weight):
             if gain is None:
                 nn.init.kaiming_normal_(weight, nonlinearity="linear")

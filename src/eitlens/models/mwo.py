@@ -23,9 +23,8 @@ from eitlens.models.fourier import Modes, SpectralConv, low_modes
 from eitlens.models.layers import exact_linear, one_channel
 from eitlens.models.resize import resize
 
-HIDDEN = 128
-COARSE = 8
-"""Nodes a side up to which a 3 × 3 convolution is a product of matrices."""
+HIDDEN = 128  # channels before the last map, as in the authors' code
+COARSE = 8  # nodes a side up to which a 3 × 3 convolution is a product of matrices
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,9 @@ class MWO(Network):
     def latents(self, features: Tensor) -> dict[str, Tensor]:
         """`layer1/size`, `layer2/size`, … and `logits`."""
         size = self.config.resolution
-        x = exact_linear(self.lift, with_coordinates(resize(check_features(features, self.config), size)))
+        x = exact_linear(
+            self.lift, with_coordinates(resize(check_features(features, self.config.currents), size))
+        )
         sizes = [size >> scale for scale in range(1, size.bit_length())]
         scales = [low_modes(scale, self.config.modes, features.device) for scale in sizes]
         levels: dict[str, Tensor] = {}

@@ -1,7 +1,9 @@
-"""Where on the body a pixel is: encodings that are functions of coordinates, and so exist on every grid."""
+"""Encodings of the place of a pixel on the body: functions of its coordinates, which exist on every grid."""
 
 import torch
 from torch import Tensor, nn
+
+_LONGEST = 10000.0  # times 2π pixels: the longest wave, as in the first transformers
 
 
 def nodes(size: int, like: Tensor) -> Tensor:
@@ -47,6 +49,6 @@ class Sinusoidal(nn.Module):
         """The latent x (B, C, m, m) with the position added."""
         quarter = self.channels // 4
         exponents = torch.arange(quarter, device=x.device, dtype=torch.float32) * (-4 / self.channels)
-        angles = (self.span * coordinates(x.shape[-1], x))[..., None] * torch.pow(10000.0, exponents)
+        angles = (self.span * coordinates(x.shape[-1], x))[..., None] * torch.pow(_LONGEST, exponents)
         encoding = torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(2)
         return x + encoding.permute(2, 0, 1).to(x.dtype)

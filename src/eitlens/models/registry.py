@@ -5,7 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from torch import nn
 
-from eitlens.checks import shown
+from eitlens.checks import at_least, shown
 from eitlens.errors import InputError
 from eitlens.models import afno, flagship, fno, hybrid, mwo, uit, unet
 from eitlens.models.base import Network, Preset
@@ -90,7 +90,7 @@ def _check(name: str, key: str, value: object, hint: Any) -> None:
         raise InputError(f"{name}: {key} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     if not choices and type(value) is not hint:
         raise InputError(f"{name}: {key} must be of type {hint.__name__}, got {value!r}")
-    if hint is int and value < 1:  # type: ignore[operator]
-        raise InputError(f"{name}: {key} must be at least 1, got {value}")
+    if hint is int:
+        at_least(f"{name}: {key}", value, 1)  # type: ignore[arg-type]
     if hint is float and not 0 <= value < 1:  # type: ignore[operator]
         raise InputError(f"{name}: {key} must lie in [0, 1), got {value}")

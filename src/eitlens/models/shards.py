@@ -27,7 +27,8 @@ _LARGEST = torch.finfo(torch.float16).max
 """Tensors with larger numbers, or with nan, stay as they are."""
 _SCALE = "/scale"
 """Ends the name of a tensor's scales; no parameter of a network has a slash in its name."""
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.safetensors$")
+_DIGITS = 5  # of the number of a shard, as others who split files write it
+_SHARD = re.compile(rf"-\d{{{_DIGITS}}}-of-\d{{{_DIGITS}}}\.safetensors$")
 
 
 def compacted(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -103,7 +104,12 @@ def read(path: Path) -> dict[str, Tensor]:
     """The tensors of `path` (.safetensors), or of all its shards when there is no such file."""
     tensors: dict[str, Tensor] = {}
     for file in find(path):
-        tensors |= _load(file)
+        try:
+            tensors |= load_file(file)
+        except (OSError, SafetensorError) as error:
+            raise InputError(
+                f"{file}: not a whole safetensors file ({error}): copy or download it again"
+            ) from None
     return tensors
 
 
@@ -114,7 +120,7 @@ def find(path: Path) -> list[Path]:
     found = _shards(path)
     if not found:
         raise InputError(f"{path}: no such file: a network is two files, .safetensors and .json, of one name")
-    expected = _names(path, int(_number(found[0])[2]))
+    expected = _names(path, int(found[0].stem[-_DIGITS:]))
     missing = [file.name for file in expected if file not in found]
     if missing or len(found) > len(expected):
         which = f"{missing[0]} is missing" if missing else f"{found[-1].name} is of another set"
@@ -127,43 +133,23 @@ def exists(path: Path) -> bool:
     return path.exists() or bool(_shards(path))
 
 
-def _load(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(
-            f"{path}: not a whole safetensors file ({error}): copy or download it again"
-        ) from None
-
-
 def _split(tensors: Mapping[str, Tensor], limit: int) -> list[dict[str, Tensor]]:
     """In order, a new part whenever the next tensor would not fit."""
     parts: list[dict[str, Tensor]] = [{}]
-    room = limit
     for name, tensor in tensors.items():
-        if tensor.nbytes > room and parts[-1]:
+        if parts[-1] and sum(part.nbytes for part in parts[-1].values()) + tensor.nbytes > limit:
             parts.append({})
-            room = limit
         parts[-1][name] = tensor
-        room -= tensor.nbytes
     return parts
 
 
 def _names(path: Path, count: int) -> list[Path]:
     if count == 1:
         return [path]
-    return [path.with_name(f"{path.stem}-{k:05d}-of-{count:05d}.safetensors") for k in range(1, count + 1)]
+    numbers = (f"{k:0{_DIGITS}d}-of-{count:0{_DIGITS}d}" for k in range(1, count + 1))
+    return [path.with_name(f"{path.stem}-{number}.safetensors") for number in numbers]
 
 
 def _shards(path: Path) -> list[Path]:
-    if not path.parent.is_dir():
-        return []
-    return sorted(
-        f for f in path.parent.iterdir() if (m := _SHARD.search(f.name)) and f.name[: m.start()] == path.stem
-    )
-
-
-def _number(path: Path) -> re.Match[str]:
-    match = _SHARD.search(path.name)
-    assert match is not None
-    return match
+    files = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(f for f in files if (m := _SHARD.search(f.name)) and f.name[: m.start()] == path.stem)

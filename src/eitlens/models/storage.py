@@ -2,11 +2,12 @@
 
 Both are plain data: nothing is ever unpickled. Loading is strict; every tensor must be there, with its shape,
 and none may be left over. Weights may be stored in 8 or 16 bits, and large files split (`eitlens.models.shards`).
-Names that have changed since a file was written are translated by `eitlens.models.renamed`.
+Names that have changed since a file was written are translated by `RENAMED`.
 """
 
 import json
 import os
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from eitlens.files import disk_errors, make_folder, read_json
 from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
-from eitlens.models.renamed import up_to_date
 
-FORMAT = 1
+FORMAT = 1  # of the .json file
 KEYS = {"format", "preset", "settings"}
+RENAMED: tuple[tuple[str, str, str], ...] = ()
+"""A network's class, the start of a parameter's name before, and after: applied in order, and never removed."""
 
 
 def save(network: Network, path: str | Path, compact: bool = False) -> Path:
@@ -37,10 +39,8 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     make_folder(weights.parent)
     with disk_errors(weights):
         partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-        if compact:
-            shards.write(shards.compacted(tensors), weights, shards.LIMIT)
-        else:
-            shards.write(tensors, weights)
+        limit = shards.LIMIT if compact else None
+        shards.write(shards.compacted(tensors) if compact else tensors, weights, limit)
         os.replace(partial, partial.with_suffix(""))
     return weights
 
@@ -49,9 +49,10 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
     """The network saved at `path`, in evaluation mode."""
     weights = _weights(path)
     saved = shards.expanded(shards.read(weights))
-    description = _description(weights.with_suffix(".json"))
+    remedy = "a network is two files of one name, .safetensors and .json: copy both"
+    description = read_json(weights.with_suffix(".json"), _checked, remedy)
     network = build(description["preset"], description["settings"])
-    tensors = up_to_date(saved, type(network).__name__)
+    tensors = _up_to_date(saved, type(network).__name__)
     _check(tensors, network.state_dict(), weights)
     network.load_state_dict(tensors)
     return network.to(device).eval()
@@ -60,29 +61,27 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
 def _weights(path: str | Path) -> Path:
     """`uit`, `uit.json` and `uit.safetensors` name the same pair of files; other dots belong to the name."""
     path = Path(path)
-    return (
-        path.with_suffix(".safetensors")
-        if path.suffix in {".json", ".safetensors"}
-        else Path(f"{path}.safetensors")
-    )
+    given = path.suffix in {".json", ".safetensors"}
+    return path.with_suffix(".safetensors") if given else Path(f"{path}.safetensors")
 
 
-def _description(path: Path) -> dict[str, Any]:
-    return read_json(path, _checked, "a network is two files of one name, .safetensors and .json: copy both")
+def _up_to_date(tensors: dict[str, Tensor], network: str) -> dict[str, Tensor]:
+    """The same tensors under their present names."""
+    for owner, old, new in RENAMED:
+        if owner == network:
+            tensors = {re.sub(f"^{re.escape(old)}", new, name): part for name, part in tensors.items()}
+    return tensors
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    if (
-        not isinstance(description, dict)
-        or set(description) != KEYS
-        or not isinstance(description["settings"], dict)
-    ):
+    settings = description.get("settings") if isinstance(description, dict) else None
+    if not isinstance(settings, dict) or set(description) != KEYS:
         raise InputError(
             f"expected the keys {', '.join(sorted(KEYS))}: was it written by eitlens.models.save?"
         )
     if description["format"] != FORMAT:
         raise InputError(f"format {description['format']!r}, expected {FORMAT}: update eitlens to read it")
-    return description
+    return dict(description)
 
 
 def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) -> None:
@@ -94,10 +93,8 @@ def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) ->
             "does the .json beside it belong to it?"
         )
     for name, tensor in expected.items():
-        if given[name].shape != tensor.shape or given[name].dtype != tensor.dtype:
-            raise InputError(
-                f"{path}: {name} is {_kind(given[name])}, expected {_kind(tensor)}: is the .json its own?"
-            )
+        if (found := _kind(given[name])) != _kind(tensor):
+            raise InputError(f"{path}: {name} is {found}, expected {_kind(tensor)}: is the .json its own?")
 
 
 def _kind(tensor: Tensor) -> str:

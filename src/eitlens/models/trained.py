@@ -93,19 +93,13 @@ class Trained:
     def load(folder: str | Path, name: str = "best", device: torch.device = CPU) -> "Trained":
         """From a run's folder: `name`.safetensors with its .json, and features.json."""
         folder = Path(folder)
-        weights = folder / f"{name}.safetensors"
-        if not shards.exists(weights):
-            raise InputError(
-                f"{weights}: no such file: is {folder} a run of `eitlens train`, begun at least?"
-            )
-        network = models.load(weights)
-        features = read_input(folder)
+        network, features = models.load(folder / f"{name}.safetensors", device), read_input(folder)
         if network.config.currents != features.currents.count:
             raise InputError(
                 f"{folder}: the network reads {network.config.currents} currents, features.json says "
                 f"{features.currents.count}: do they belong together?"
             )
-        return Trained(network.to(device).eval(), features.to(device), device)
+        return Trained(network, features.to(device), device)
 
     def at(self, n: int) -> "Trained":
         """The same on a grid of n cells a side."""

@@ -23,75 +23,27 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from eitlens.models.attention import Evaluation
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention, CrossAttention
-from eitlens.models.base import (
-    CHANNELS_PER_CURRENT,
-    Network,
-    Preset,
-    Published,
-    check_features,
-    check_multiple,
-    check_resolution,
-)
-from eitlens.models.layers import DoubleConv, channels_last, one_channel
+from eitlens.models.base import CHANNELS_PER_CURRENT, Preset, Published, check_multiple
+from eitlens.models.layers import DoubleConv
 from eitlens.models.resize import resize
-
-LEVELS = 4
+from eitlens.models.u_shaped import UShaped, UShapedConfig
 
 
 @dataclass(frozen=True)
-class UITConfig:
-    """Configuration of a U-Transformer; see `AttentionConfig` for what the attention's own switches mean.
-
-    Attributes:
-        currents: number of currents in the input.
-        width: channels on the finest grid; doubled on each coarser one.
-        resolution: nodes a side of the grid the network works on; input and output are interpolated to and
-            from it.
-        heads: heads of every attention.
-        evaluation: how the integral is taken: `reassociated`, `explicit`, or with a `softmax`.
-        gated: Hadamard product of sigmoid(attention) and the encoder's latent.
-        sinusoidal: sinusoidal instead of Euclidean positions.
-        coarse_norms: norms of queries, keys and output on the coarsest grid.
-        faithful: the published initialisation, eps, order of operations and dropout.
-    """
-
-    currents: int = 1
-    width: int = 64
-    resolution: int = 128
-    heads: int = 4
-    evaluation: Evaluation = "reassociated"
-    gated: bool = False
-    sinusoidal: bool = False
-    coarse_norms: bool = True
-    faithful: bool = False
+class UITConfig(UShapedConfig, AttentionConfig):
+    """Configuration of a U-Transformer: its grids, and what its attention blocks have in common."""
 
     def __post_init__(self) -> None:
-        check_resolution(self.resolution, LEVELS)
+        super().__post_init__()
         check_multiple("16 width", 16 * self.width, self.heads, "the heads")
         check_multiple("width", self.width, 4 if self.sinusoidal else 1, "as positions are sines and cosines")
 
-    @property
-    def attention(self) -> AttentionConfig:
-        """What the attention blocks need of it."""
-        return AttentionConfig(
-            self.heads, self.evaluation, self.gated, self.sinusoidal, self.coarse_norms, self.faithful
-        )
 
-    @property
-    def widths(self) -> list[int]:
-        """Channels by level, finest first."""
-        return [self.width << level for level in range(LEVELS)]
-
-    @property
-    def sizes(self) -> list[int]:
-        """Nodes a side by level, finest first."""
-        return [self.resolution >> level for level in range(LEVELS)]
-
-
-class UIT(Network):
+class UIT(UShaped):
     """The U-Integral-Transformer; see the module."""
+
+    config: UITConfig
 
     def __init__(self, config: UITConfig) -> None:
         super().__init__()
@@ -99,24 +51,26 @@ class UIT(Network):
         widths, sizes = config.widths, config.sizes
         inputs = [CHANNELS_PER_CURRENT * config.currents, *widths]
         self.down = nn.ModuleList([DoubleConv(a, b, fn.gelu) for a, b in pairwise(inputs)])
-        self.coarse = CoarseAttention(widths[-1], sizes[-1], config.attention)
+        self.coarse = CoarseAttention(widths[-1], sizes[-1], config)
         levels = [*reversed(list(zip(widths[:-1], sizes[1:], strict=True)))]
-        self.cross = nn.ModuleList([CrossAttention(c, m, config.attention) for c, m in levels])
+        self.cross = nn.ModuleList([CrossAttention(c, m, config) for c, m in levels])
         self.up = nn.ModuleList([DoubleConv(2 * c, c, fn.relu) for c, _ in levels])
         self.head = nn.Conv2d(config.width, 1, 1)
 
-    def latents(self, features: Tensor) -> dict[str, Tensor]:
-        """Encoder `down/…`, attention on the coarsest grid `coarse/…`, decoder `up/…`, then `logits`."""
-        x = channels_last(resize(check_features(features, self.config), self.config.resolution))
-        levels: dict[str, Tensor] = {}
-        for size, block in zip(self.config.sizes, self.down, strict=True):
-            x = levels[f"down/{size}"] = block(resize(x, size))
-        x = levels[f"coarse/{x.shape[-1]}"] = self.coarse(x)
-        for cross, block in zip(self.cross, self.up, strict=True):
-            size = 2 * x.shape[-1]
-            x = levels[f"up/{size}"] = block(cross(levels[f"down/{size}"], x))
-        levels["logits"] = resize(one_channel(self.head, x), features.shape[-1])
-        return levels
+    def encode(self, x: Tensor) -> dict[str, Tensor]:
+        """Encoder `down/…`, and the attention on the coarsest grid, `coarse/…`."""
+        levels = super().encode(x)
+        size = self.config.sizes[-1]
+        return levels | {f"coarse/{size}": self.coarse(levels[f"down/{size}"])}
+
+    def coarsen(self, x: Tensor) -> Tensor:
+        """The latent on a grid of half the size, by interpolation."""
+        return resize(x, x.shape[-1] // 2)
+
+    def rise_to(self, index: int, fine: Tensor, coarse: Tensor) -> Tensor:
+        """The cross-attention, then a double convolution."""
+        x: Tensor = self.up[index](self.cross[index](fine, coarse))
+        return x
 
 
 PRESETS = {

@@ -4,7 +4,7 @@ Double convolutions (ReLU) on grids halved by maximum pooling, then transposed c
 joined with the encoder's latent of the same grid. With `coarse_attention` the double convolution of the
 coarsest level is replaced by a depthwise convolution that doubles the channels and two attention blocks of
 the U-Integral-Transformer; the paper gives its parameters to two digits but not its layout, and this one has
-that many.
+that many. `faithful` initialises that attention as published (`eitlens.models.uit`); nothing else differs.
 """
 
 from dataclasses import dataclass
@@ -16,50 +16,29 @@ from torch.nn import functional as fn
 
 from eitlens.errors import InputError
 from eitlens.models.attention_blocks import AttentionConfig, CoarseAttention
-from eitlens.models.base import (
-    CHANNELS_PER_CURRENT,
-    Network,
-    Preset,
-    Published,
-    check_features,
-    check_resolution,
-)
-from eitlens.models.layers import DoubleConv, channels_last, one_channel
-from eitlens.models.resize import resize
+from eitlens.models.base import CHANNELS_PER_CURRENT, Preset, Published
+from eitlens.models.layers import DoubleConv
+from eitlens.models.u_shaped import UShaped, UShapedConfig
 
 
 @dataclass(frozen=True)
-class UNetConfig:
+class UNetConfig(UShapedConfig):
     """Configuration of a U-Net.
 
     Attributes:
-        currents: number of currents in the input.
-        width: channels on the finest grid; doubled on each coarser one.
         levels: number of grids.
-        resolution: nodes a side of the grid the network works on; input and output are interpolated to and
-            from it.
         coarse_attention: attention instead of convolutions on the coarsest grid.
-        faithful: initialise that attention as published, see `eitlens.models.uit`; nothing else differs.
     """
 
-    currents: int = 1
-    width: int = 64
     levels: int = 4
-    resolution: int = 128
     coarse_attention: bool = False
-    faithful: bool = False
 
     def __post_init__(self) -> None:
-        check_resolution(self.resolution, self.levels)
+        super().__post_init__()
         if self.faithful and not self.coarse_attention:
             raise InputError(
                 "faithful=True changes nothing in a U-Net without coarse_attention: leave it out"
             )
-
-    @property
-    def widths(self) -> list[int]:
-        """Channels by level, finest first."""
-        return [self.width << level for level in range(self.levels)]
 
 
 class AttentionLevel(nn.Module):
@@ -77,8 +56,10 @@ class AttentionLevel(nn.Module):
         return y
 
 
-class UNet(Network):
+class UNet(UShaped):
     """A U-Net; see the module."""
+
+    config: UNetConfig
 
     def __init__(self, config: UNetConfig) -> None:
         super().__init__()
@@ -94,21 +75,12 @@ class UNet(Network):
     def _coarsest(self, inputs: int, outputs: int) -> nn.Module:
         if not self.config.coarse_attention:
             return DoubleConv(inputs, outputs, fn.relu)
-        size = self.config.resolution >> (self.config.levels - 1)
-        return AttentionLevel(inputs, size, AttentionConfig(faithful=self.config.faithful))
+        return AttentionLevel(inputs, self.config.sizes[-1], AttentionConfig(faithful=self.config.faithful))
 
-    def latents(self, features: Tensor) -> dict[str, Tensor]:
-        """Encoder `down/…`, the last on the coarsest grid, decoder `up/…`, then `logits`."""
-        x = channels_last(resize(check_features(features, self.config), self.config.resolution))
-        levels: dict[str, Tensor] = {}
-        for index, block in enumerate(self.down):
-            x = block(fn.max_pool2d(x, 2) if index else x)
-            levels[f"down/{x.shape[-1]}"] = x
-        for rise, block in zip(self.rise, self.up, strict=True):
-            x = rise(x)
-            x = levels[f"up/{x.shape[-1]}"] = block(torch.cat([x, levels[f"down/{x.shape[-1]}"]], dim=1))
-        levels["logits"] = resize(one_channel(self.head, x), features.shape[-1])
-        return levels
+    def rise_to(self, index: int, fine: Tensor, coarse: Tensor) -> Tensor:
+        """A transposed convolution, joined with the encoder's latent, and a double convolution."""
+        x: Tensor = self.up[index](torch.cat([self.rise[index](coarse), fine], dim=1))
+        return x
 
 
 PRESETS = {

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float64]
 
-TINY = 1e-8
+TINY = 1e-8  # entries of the filters below this are rounding
 
 
 def legendre(x: Matrix, k: int) -> Matrix:

@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from eitlens.forward.grid import pcg
 from eitlens.forward.grid.laplacian import Laplacian
 from eitlens.forward.grid.pcg import Stopping
+from eitlens.forward.grid.rows import take
 from eitlens.forward.grid.system import System, Unknowns
 
 Potential = Float64[Tensor, "batch currents nodes nodes"]
@@ -65,7 +66,7 @@ def _correct(system: System, laplacian: Laplacian, uniform: Potential, stopping:
 
 def restrict(system: System, field: Potential) -> Unknowns:
     """A field on the grid at the unknowns."""
-    return field.flatten(2).gather(2, system.nodes[:, None].expand(-1, field.shape[1], -1))
+    return take(field.flatten(2), system.nodes)
 
 
 def _prolong(system: System, values: Unknowns, like: Potential) -> Potential:

@@ -1,7 +1,8 @@
 """Conductivities that the grid solver can be given, and their elements on the grid."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float64
@@ -20,8 +21,19 @@ _BISECTIONS = 44  # a crossing is then known to 3e-14 of an edge, which is round
 Value = float | Float64[Tensor, "*batch"]
 
 
+class Body(ABC):
+    """A conductivity of a body; as the solver takes it, a batch of them."""
+
+    outside: Value
+    """The conductivity of the body without inclusions."""
+
+    @abstractmethod
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        """The elements of a batch on the grid, relative to the conductivity outside."""
+
+
 @dataclass(frozen=True)
-class Field:
+class Field(Body):
     """A conductivity given at the (n+1)² nodes or in the n² cells, of a body that is `outside` for f0.
 
     Each cell has one conductivity, the given one or the mean of its four corners: second order for smooth σ.
@@ -37,9 +49,16 @@ class Field:
     values: Float64[Tensor, "*batch nx ny"]
     outside: Value = 1.0
 
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        """Cells of one conductivity each, and no kinks."""
+        sigma = self.values / torch.as_tensor(self.outside)[:, None, None]
+        if sigma.shape[-1] == square.n + 1:
+            sigma = (sigma[:, :-1, :-1] + sigma[:, 1:, :-1] + sigma[:, :-1, 1:] + sigma[:, 1:, 1:]) / 4
+        return uniform_cells(sigma, everywhere=sigma.requires_grad), no_kinks(len(sigma), sigma.device)
+
 
 @dataclass(frozen=True)
-class LevelSet:
+class LevelSet(Body):
     """A conductivity: `inside` where the level set, given at the nodes, is negative, and `outside` elsewhere.
 
     The interface crosses an edge where the linear interpolant vanishes. Differentiable in all three.
@@ -54,19 +73,19 @@ class LevelSet:
     inside: Value = 10.0
     outside: Value = 1.0
 
+    def elements(self, square: Square) -> tuple[Cells, Kinks]:
+        """Elements fitted to where the level set is zero."""
+        within, ratio = self.values < 0, torch.as_tensor(self.inside) / torch.as_tensor(self.outside)
+        sigma = torch.where(within, ratio[:, None, None], 1.0)
+        return fit(within.to(torch.float64) + 1, sigma, self._interpolation)
+
+    def _interpolation(self, u: EdgeIndex, v: EdgeIndex) -> EdgeValue:
+        values = self.values.flatten(1)
+        at_u, at_v = values.gather(1, u), values.gather(1, v)
+        return at_u / torch.where(u == v, 1.0, at_u - at_v)
+
 
 Conductivity = Phantoms | Float64[Tensor, "*batch nx ny"] | Field | LevelSet
-
-
-class Body(ABC):
-    """A batch of conductivities."""
-
-    outside: Float64[Tensor, "batch"]
-    """The conductivity of the body without inclusions."""
-
-    @abstractmethod
-    def elements(self, square: Square) -> tuple[Cells, Kinks]:
-        """The elements on the grid, relative to the conductivity outside."""
 
 
 @dataclass(frozen=True)
@@ -97,51 +116,18 @@ def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "ba
     return crossing
 
 
-@dataclass(frozen=True)
-class _FieldBody(Body):
-    values: Float64[Tensor, "batch nx ny"]
-    outside: Float64[Tensor, "batch"]
-
-    def elements(self, square: Square) -> tuple[Cells, Kinks]:
-        sigma = self.values / self.outside[:, None, None]
-        if sigma.shape[-1] == square.n + 1:
-            sigma = (sigma[:, :-1, :-1] + sigma[:, 1:, :-1] + sigma[:, :-1, 1:] + sigma[:, 1:, 1:]) / 4
-        return uniform_cells(sigma, everywhere=sigma.requires_grad), no_kinks(len(sigma), sigma.device)
-
-
-@dataclass(frozen=True)
-class _LevelSetBody(Body):
-    values: Float64[Tensor, "batch nx ny"]
-    inside: Float64[Tensor, "batch"]
-    outside: Float64[Tensor, "batch"]
-
-    def elements(self, square: Square) -> tuple[Cells, Kinks]:
-        within = self.values < 0
-        sigma = torch.where(within, (self.inside / self.outside)[:, None, None], 1.0)
-        return fit(within.to(torch.float64) + 1, sigma, self._interpolation)
-
-    def _interpolation(self, u: EdgeIndex, v: EdgeIndex) -> EdgeValue:
-        values = self.values.flatten(1)
-        at_u, at_v = values.gather(1, u), values.gather(1, v)
-        return at_u / torch.where(u == v, 1.0, at_u - at_v)
-
-
 def as_body(square: Square, conductivity: Conductivity, device: torch.device) -> tuple[Body, tuple[int, ...]]:
     """Check a conductivity and put it on the device: a batch, and the shape of the batch, () for one."""
     if isinstance(conductivity, Tensor) or hasattr(conductivity, "__array__"):
         conductivity = Field(checks.real(conductivity, "conductivity"))
-    if isinstance(conductivity, Field):
-        values = _grid_values(square, conductivity.values, "conductivity", cells=True).to(device)
-        checks.positive(values.detach(), "conductivity")
+    if isinstance(conductivity, Field | LevelSet):
+        values = _grid_values(square, conductivity).to(device)
         shape = tuple(values.shape[:-2])
-        outside = _one_each(conductivity.outside, shape, device, "outside")
-        return _FieldBody(values.reshape(-1, *values.shape[-2:]), outside), shape
-    if isinstance(conductivity, LevelSet):
-        values = _grid_values(square, conductivity.values, "level set", cells=False).to(device)
-        shape = tuple(values.shape[:-2])
-        inside = _one_each(conductivity.inside, shape, device, "inside")
-        outside = _one_each(conductivity.outside, shape, device, "outside")
-        return _LevelSetBody(values.reshape(-1, *values.shape[-2:]), inside, outside), shape
+        names = [part.name for part in fields(conductivity) if part.name != "values"]
+        numbers: dict[str, Any] = {
+            name: _one_each(getattr(conductivity, name), shape, device, name) for name in names
+        }
+        return replace(conductivity, values=values.reshape(-1, *values.shape[-2:]), **numbers), shape
     batch = as_batch(conductivity, device)
     check_inside(square, batch)
     for group in batch.groups:
@@ -150,15 +136,17 @@ def as_body(square: Square, conductivity: Conductivity, device: torch.device) ->
     return _PhantomBody(batch, batch.outside), () if isinstance(conductivity, Phantom) else (len(batch),)
 
 
-def _grid_values(square: Square, given: Tensor, name: str, cells: bool) -> Float64[Tensor, "*batch nx ny"]:
-    n, values = square.n, checks.physics(given, name)
-    allowed = [(n + 1, n + 1), (n, n)] if cells else [(n + 1, n + 1)]
-    if tuple(values.shape[-2:]) not in allowed:
-        expected = f"({n + 1}, {n + 1}) nodes" + (f" or ({n}, {n}) cells" if cells else "")
+def _grid_values(square: Square, given: Field | LevelSet) -> Float64[Tensor, "*batch nx ny"]:
+    n, cells = square.n, isinstance(given, Field)
+    name, expected = ("conductivity", f" or ({n}, {n}) cells") if cells else ("level set", "")
+    values = checks.physics(given.values, name)
+    if tuple(values.shape[-2:]) not in [(n + 1, n + 1), (n, n)][: 1 + cells]:
+        expected = f"({n + 1}, {n + 1}) nodes{expected}"
         raise InputError(
             f"{name}: expected values on {expected}, got {tuple(values.shape)}: is it for another grid?"
         )
-    return checks.finite(values, name)
+    (checks.positive if cells else checks.finite)(values.detach(), name)
+    return values
 
 
 def _one_each(

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
+from torch.nn.functional import pad
 
 BLOCK = 16
 """Kinks a block: small enough for dense inverses, and the matrix of the separators is 16 times smaller."""
 
 Slots = Int64[Tensor, "batch slots"]
+Numbers = Int64[Tensor, "batch blocks"]
 Values = Float64[Tensor, "batch currents places"]
 
 
@@ -42,10 +44,10 @@ class ChainInverse:
     own: Float64[Tensor, "batch blocks block"]
     """The columns of H of the separator that starts the block, in the block."""
     above: Float64[Tensor, "batch blocks block"]
-    """Those of the separator that follows into the block from above, in the block."""
-    upper: Int64[Tensor, "batch blocks"]
-    """Which separator that is."""
-    lower: Int64[Tensor, "batch blocks"]
+    """The columns of H of the separator that follows into the block from above, in the block."""
+    upper: Numbers
+    """The number of that separator."""
+    lower: Numbers
     """The block that each separator follows into."""
     joined: Float64[Tensor, "batch blocks"]
     """1, or 0 for a separator without a follower."""
@@ -56,10 +58,8 @@ class ChainInverse:
         blocks = load.view(*load.shape[:2], -1, BLOCK).transpose(1, 2)
         from_above = (blocks * self.above[:, :, None]).sum(-1)
         charge = (blocks * self.own[:, :, None]).sum(-1)
-        charge = (
-            charge + from_above.gather(1, self.lower[..., None].expand_as(charge)) * self.joined[..., None]
-        )
-        value = self.separators @ charge
+        followed = from_above.gather(1, self.lower[..., None].expand_as(charge))
+        value = self.separators @ (charge + followed * self.joined[..., None])
         value_above = value.gather(1, self.upper[..., None].expand_as(value))
         result = blocks @ self.between
         result.addcmul_(value[..., None], self.own[:, :, None])
@@ -79,7 +79,7 @@ def lay_out(follower: Slots, present: Bool[Tensor, "batch slots"]) -> Layout:
     slot = torch.full((len(follower), total + 1), slots, device=follower.device)
     slot = slot.scatter(1, place, torch.arange(slots, device=place.device).expand_as(place))[:, :total]
     own = torch.arange(total, device=place.device).expand_as(slot)
-    after = torch.nn.functional.pad(place.gather(1, follower), (0, 1)).gather(1, slot)
+    after = pad(place.gather(1, follower), (0, 1)).gather(1, slot)
     return Layout(slot, torch.where(slot < slots, after, own))
 
 
@@ -124,7 +124,6 @@ def invert(link: Float64[Tensor, "batch places"], follower: Int64[Tensor, "batch
     matrix = torch.zeros(*links.shape[:2], count, dtype=link.dtype, device=link.device)
     matrix = matrix.scatter(2, upper[..., None], beside[..., None])
     matrix = torch.diag_embed(diagonal) + matrix + matrix.mT
-    pad = torch.nn.functional.pad
     return ChainInverse(
         pad(inverse, (1, 0, 1, 0)),
         pad(-first, (1, 0), value=1.0),
@@ -149,16 +148,11 @@ def _inverse(matrix: Float64[Tensor, "*any size size"]) -> Float64[Tensor, "*any
 
 
 def _from_above(
-    link: Float64[Tensor, "batch blocks"],
-    target: Int64[Tensor, "batch blocks"],
-    joined: Bool[Tensor, "batch blocks"],
-    own: Int64[Tensor, "batch blocks"],
-) -> tuple[Float64[Tensor, "batch blocks block"], Int64[Tensor, "batch blocks"]]:
+    link: Float64[Tensor, "batch blocks"], target: Numbers, joined: Bool[Tensor, "batch blocks"], own: Numbers
+) -> tuple[Float64[Tensor, "batch blocks block"], Numbers]:
     """The entries of the separator that follows into each block, and its number; 0 and itself if none does."""
     count = own.shape[1]
     entry = link.new_zeros(len(link), BLOCK * count + 1)
     entry = entry.scatter(1, torch.where(joined, target, BLOCK * count), link)[:, :-1]
-    upper = torch.nn.functional.pad(own, (0, 1)).scatter(1, torch.where(joined, target // BLOCK, count), own)[
-        :, :-1
-    ]
+    upper = pad(own, (0, 1)).scatter(1, torch.where(joined, target // BLOCK, count), own)[:, :-1]
     return entry.reshape(len(link), count, BLOCK), upper

@@ -64,18 +64,11 @@ def fit(label: Nodal, sigma: Nodal, crossing: Crossing) -> tuple[Cells, Kinks]:
     size = label.shape[-1]
     edges = cut_edges(label)
     cut = crossing(edges.u, edges.v).clamp(_NEAREST, 1 - _NEAREST)
-    everywhere = _on_all_edges(edges, cut, size)
-    left, right = sides(edges, size)
-    wings = (
-        _wing(edges, left, label.flatten(1), sigma.flatten(1), everywhere, size),
-        _wing(edges, right, label.flatten(1), sigma.flatten(1), everywhere, size),
-    )
-    return _cut_cells(label, sigma, everywhere), _kinks(edges, (left, right), wings, label.flatten(1))
-
-
-def _on_all_edges(edges: Edges, cut: EdgeValue, size: int) -> Float64[Tensor, "batch numbers"]:
-    """The crossing fractions by edge number; the middle, which harms no formula, where there is none."""
-    return cut.new_full((len(cut), 3 * size**2 + 1), 0.5).scatter(1, edges.number, cut)
+    # By edge number; the middle, which harms no formula, where there is no crossing.
+    everywhere = cut.new_full((len(cut), 3 * size**2 + 1), 0.5).scatter(1, edges.number, cut)
+    pair, labels = sides(edges, size), label.flatten(1)
+    left, right = (_wing(edges, side, labels, sigma.flatten(1), everywhere, size) for side in pair)
+    return _cut_cells(label, sigma, everywhere), _kinks(edges, pair, (left, right), labels)
 
 
 def _wing(edges: Edges, side: Side, label: Tensor, sigma: Tensor, cut: Tensor, size: int) -> _Wing:
@@ -84,10 +77,8 @@ def _wing(edges: Edges, side: Side, label: Tensor, sigma: Tensor, cut: Tensor, s
     lone_u, lone_v = label_c == label_v, label_c == label_u
     a, b = torch.where(lone_u, edges.u, edges.v), torch.where(lone_u, edges.v, edges.u)
     neighbour = between(a, side.across, size)
-    f, g = (
-        _from(a, edges.u, cut.gather(1, edges.number)),
-        _from(a, torch.minimum(a, side.across), cut.gather(1, neighbour)),
-    )
+    f = _from(a, edges.u, cut.gather(1, edges.number))
+    g = _from(a, torch.minimum(a, side.across), cut.gather(1, neighbour))
     hypotenuse, other = edges.kind == DIAGONAL, neighbour // size**2 == DIAGONAL
     right = (~hypotenuse & ~other, other, hypotenuse)
     first = (f > g) | ((f == g) & (edges.number < neighbour))
@@ -109,10 +100,10 @@ def _kinks(edges: Edges, pair: tuple[Side, Side], wings: tuple[_Wing, _Wing], la
     present = edges.present & ~left.mixed & ~right.mixed
     slot = _slots(edges.number, present, 3 * label.shape[1] + 1)
     forward = label.gather(1, edges.u) > label.gather(1, edges.v)
-    ahead = slot.gather(1, torch.where(forward, left.neighbour, right.neighbour))
-    there = torch.where(forward, pair[0].present, pair[1].present) & present & (ahead >= 0)
-    own = torch.arange(present.shape[1], device=label.device).expand_as(ahead)
-    follower = torch.where(there, ahead, own)
+    following = slot.gather(1, torch.where(forward, left.neighbour, right.neighbour))
+    there = torch.where(forward, pair[0].present, pair[1].present) & present & (following >= 0)
+    own = torch.arange(present.shape[1], device=label.device).expand_as(following)
+    follower = torch.where(there, following, own)
     scale = torch.where(present, left.diagonal + right.diagonal, 1.0).rsqrt()
     coupling = torch.stack([left.u + right.u, left.v + right.v, left.across, right.across], 1)
     link = torch.where(forward, left.link, right.link) * scale * scale.gather(1, follower)

@@ -37,17 +37,7 @@ def _product_on_gpu(weights: Tensor, index: Tensor, x: Tensor) -> Tensor:
     currents, places = x.shape[1:]
     y = x.new_empty(batch, currents, rows)
     grid = (batch, -(-rows // COLUMNS), -(-currents // CURRENTS))
+    given = weights.contiguous(), index.contiguous(), x.contiguous()
     with torch.cuda.device(x.device):
-        row_product[grid](
-            weights.contiguous(),
-            index.contiguous(),
-            x.contiguous(),
-            y,
-            terms,
-            rows,
-            currents,
-            places,
-            COLUMNS,
-            CURRENTS,
-        )
+        row_product[grid](*given, y, terms, rows, currents, places, COLUMNS, CURRENTS)
     return y

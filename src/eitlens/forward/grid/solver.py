@@ -1,5 +1,6 @@
 """Any conductivity: elements on the grid, fitted to sharp interfaces, and conjugate gradients."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -72,11 +73,8 @@ class GridSolver(Solver):
 
     def __post_init__(self) -> None:
         if type(self.domain) is not Square:
-            given = checks.shown(self.domain)
-            hint = (
-                ": use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else ": write Square(200)"
-            )
-            raise InputError(f"GridSolver is for the Square, got {given}{hint}")
+            hint = "use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else "write Square(200)"
+            raise InputError(f"GridSolver is for the Square, got {checks.shown(self.domain)}: {hint}")
         if not 0 < self.tolerance < 1 or self.max_steps < 1:
             given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
             raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")
@@ -152,7 +150,7 @@ class GridSolver(Solver):
     ) -> Tensor:
         """Solve for some currents and some samples at a time, and put the results together."""
         body, shape = as_body(self.domain, conductivity, currents.device)
-        count = len(body.outside)
+        count = math.prod(shape)
         g = check_currents(self.domain, currents, count)
         g = g.expand(count, -1, -1) if g.ndim == 2 else g
         field = 8 * (self.domain.n + 1) ** 2
@@ -171,4 +169,4 @@ class GridSolver(Solver):
             system, load = assemble(*some.elements(self.domain)), g[start : start + size]
             # Currents common to all samples are a view of one of them: solve for these once.
             uniform = self._uniform(load[:1] if load.stride(0) == 0 else load)
-            yield _Problem(system, uniform.expand(len(load), -1, -1, -1), some.outside)
+            yield _Problem(system, uniform.expand(len(load), -1, -1, -1), torch.as_tensor(some.outside))

@@ -24,6 +24,8 @@ from eitlens.forward.grid.rows import product, take
 
 Unknowns = Float64[Tensor, "batch currents unknowns"]
 KinkValues = Float64[Tensor, "batch currents kinks"]
+Vertices = Int64[Tensor, "batch 4 kinks"]
+Used = Bool[Tensor, "batch kinks"]
 
 
 class Entries(NamedTuple):
@@ -42,7 +44,7 @@ class System:
     nodes: Int64[Tensor, "batch unknowns"]
     """Flat grid index of each unknown."""
     neighbours: Int64[Tensor, "batch 9 unknowns"]
-    vertices: Int64[Tensor, "batch 4 kinks"]
+    vertices: Vertices
     follower: Int64[Tensor, "batch kinks"]
     incident: Int64[Tensor, "batch width band"]
     """The kinks at each of the first unknowns: Bᵀ by rows."""
@@ -110,9 +112,7 @@ def _lay(values: Tensor, slot: Int64[Tensor, "batch places"]) -> Tensor:
 
 
 def _number(
-    touched: Bool[Tensor, "batch nodes"],
-    at: Int64[Tensor, "batch 4 kinks"],
-    used: Bool[Tensor, "batch kinks"],
+    touched: Bool[Tensor, "batch nodes"], at: Vertices, used: Used
 ) -> tuple[Int64[Tensor, "batch unknowns"], Int64[Tensor, "batch nodes"], int]:
     """The nodes in order of number, the number of each node, and how many are next to kinks.
 
@@ -139,10 +139,7 @@ def _neighbours(
 
 
 def _transpose(
-    vertices: Int64[Tensor, "batch 4 kinks"],
-    used: Bool[Tensor, "batch kinks"],
-    coupling: Float64[Tensor, "batch 4 kinks"],
-    band: int,
+    vertices: Vertices, used: Used, coupling: Float64[Tensor, "batch 4 kinks"], band: int
 ) -> tuple[Int64[Tensor, "batch width band"], Float64[Tensor, "batch width band"]]:
     """Bᵀ by rows: the kinks that each of the first `band` unknowns meets and the entries, then zeros."""
     if not band:

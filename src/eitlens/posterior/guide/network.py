@@ -17,7 +17,6 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -75,14 +74,6 @@ class GuideConfig:
     def numbers(self) -> int:
         """Numbers that the guide draws."""
         return PER_ELLIPSE * self.ellipses
-
-
-class Renewed(NamedTuple):
-    """Numbers drawn, the log of their factors, and that of the numbers that were there."""
-
-    drawn: Float[Tensor, "n tries numbers"]
-    density: Float[Tensor, "n tries numbers"]
-    before: Numbers
 
 
 class Guide(nn.Module):
@@ -145,10 +136,11 @@ class Guide(nn.Module):
         kept: Int[Tensor, "n"],
         tries: int,
         generator: torch.Generator,
-    ) -> Renewed:
+    ) -> tuple[Float[Tensor, "n tries numbers"], Float[Tensor, "n tries numbers"], Numbers]:
         """Keep the first `kept` numbers of each row and draw the others, several times.
 
-        What is kept is read once for all tries, and a row joins those that draw at its first number.
+        What is kept is read once for all tries, and a row joins those that draw at its first number. Returned are the
+        numbers, the log of their factors, and that of the numbers that were there.
         """
         if numbers.shape[-1] != self.config.numbers:
             raise InputError(
@@ -173,12 +165,13 @@ class Guide(nn.Module):
                 latest = self._next(drawn[:count, t], t, memory)
         back, shape = order.argsort(), (len(order), tries)
         drawn, density = (torch.unflatten(part, 0, shape)[back] for part in (drawn, density))
-        return Renewed(drawn, density, before[back])
+        return drawn, density, before[back]
 
     def _hidden(self, reading: Reading, numbers: Numbers, memory: "list[_Memory] | None" = None) -> Tensor:
         """Compute the latent of each factor, given the numbers before it."""
         seen = self._shown(numbers[:, :-1])
-        x = torch.cat([self._tokens(reading), seen.to(reading)], 1) + self.place[:-1]
+        tokens = torch.unflatten(self.data(reading), -1, (self.config.tokens, self.config.width))
+        x = torch.cat([tokens, seen.to(reading)], 1) + self.place[:-1]
         for k, block in enumerate(self.blocks):
             x = block(x) if memory is None else block(x, memory[k])
         hidden: Tensor = self.norm(x[:, self.config.tokens - 1 :])
@@ -198,9 +191,6 @@ class Guide(nn.Module):
             x = block(x, past)
         latest: Tensor = self.norm(x[:, 0])
         return latest
-
-    def _tokens(self, reading: Reading) -> Tensor:
-        return torch.unflatten(self.data(reading), -1, (self.config.tokens, self.config.width))
 
     def _shown(self, numbers: Tensor) -> Tensor:
         angle = numbers[..., None] * self.octaves

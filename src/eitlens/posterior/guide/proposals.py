@@ -10,6 +10,7 @@ posterior; a good one gets there soon.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -20,10 +21,9 @@ from eitlens.phantom.samplers import PER_ELLIPSE
 from eitlens.posterior.model.coordinates import from_numbers, in_order, ordered, to_numbers
 from eitlens.posterior.model.likelihood import Level, Likelihood
 from eitlens.posterior.model.target import Target
-from eitlens.posterior.moves.jumps import Proposal
+from eitlens.posterior.moves.jumps import Proposal, Proposer
 
-# Below this level the first half of the ellipses is known so well that fresh ones are hardly ever accepted.
-_SURE = 0.04
+_WELL_KNOWN = 0.04  # below this level fresh ones of the first half of the ellipses are hardly ever accepted
 
 
 @runtime_checkable
@@ -51,28 +51,17 @@ class Guidance:
     tries: int
     top: float
 
-    def read(self, likelihood: Likelihood, level: Level) -> "GuidedProposer":
-        """Read each measurement at its level."""
-        reading = self.guide.read(likelihood.measured, likelihood.tau, level)
-        return GuidedProposer(self.guide, self.tries, reading, level)
+    def proposer(self, likelihood: Likelihood, level: Level) -> Proposer:
+        """Read each measurement at its level, and propose by what was read."""
+        return partial(self._propose, self.guide.read(likelihood.measured, likelihood.tau, level), level)
 
-
-@dataclass(frozen=True)
-class GuidedProposer:
-    """A guide that has read the data of all chains at their levels."""
-
-    guide: ProposalDensity
-    tries: int
-    reading: Tensor
-    level: Level
-
-    def propose(
-        self, target: Target, z: Float64[Tensor, "m c parameters"], generator: torch.Generator
+    def _propose(
+        self, reading: Tensor, level: Level, target: Target, z: Tensor, generator: torch.Generator
     ) -> Proposal:
         """Propose all ellipses anew, or the last few, as often; the same for all tries."""
         now = ordered(target.domain, target.coordinates, z).flatten(0, 1)
-        kept = PER_ELLIPSE * self._kept(z, generator).flatten()
-        reading = self.reading.repeat_interleave(z.shape[1], 0)
+        kept = PER_ELLIPSE * _kept(level, z, generator).flatten()
+        reading = reading.repeat_interleave(z.shape[1], 0)
         numbers = to_numbers(now).to(reading.dtype)
         drawn, density, before = self.guide.renew(reading, numbers, kept, self.tries, generator)
         fresh = torch.arange(z.shape[-1], device=z.device) >= kept[:, None]
@@ -81,9 +70,10 @@ class GuidedProposer:
         gain = torch.where(fresh[:, None], before[:, None] - density, 0.0).double().sum(-1)
         return Proposal(*(torch.unflatten(part, 0, z.shape[:2]) for part in (place, possible, gain)))
 
-    def _kept(self, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
-        """Draw how many ellipses stay."""
-        ellipses = z.shape[-1] // PER_ELLIPSE
-        fewest = torch.where(self.level < _SURE, ellipses // 2, 0)[:, None]
-        share = torch.rand(z.shape[:2], generator=generator, device=z.device)
-        return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)
+
+def _kept(level: Level, z: Float64[Tensor, "m c parameters"], generator: torch.Generator) -> Tensor:
+    """Draw how many ellipses stay."""
+    ellipses = z.shape[-1] // PER_ELLIPSE
+    fewest = torch.where(level < _WELL_KNOWN, ellipses // 2, 0)[:, None]
+    share = torch.rand(z.shape[:2], generator=generator, device=z.device)
+    return fewest + (share * (ellipses - fewest)).long().clamp(max=ellipses - 1)

@@ -22,6 +22,7 @@ from eitlens.posterior.model.target import Target
 _HELD_OUT = 0.01  # of the bank, never trained on: 25,000 phantoms of the standard recipe
 _FITTED = 20_000  # phantoms for the principal components: 25 for each of 800 nodes
 _WARMUP, _TOLD = 300, 250  # steps: 2 % of the training for the learning rate to rise, and between two reports
+_LARGEST_STEP = 1.0  # the norm of a gradient above which it is scaled down, as is usual for transformers
 _AT_ONCE = 8192  # phantoms of a batch without gradients: twice a batch of training
 TrainingReport = Callable[[int, float, float], None]
 """Told the step, and the loss in training and on phantoms held out."""
@@ -83,33 +84,25 @@ class Bank:
         return Bank(self.numbers[index], self.data[index])
 
 
-@dataclass(frozen=True)
-class NoisyData:
-    """Noisy data as a guide reads them."""
+def with_noise(
+    data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Add the paper's noise τ and white noise s; the data, τ, s and the number of currents that are given."""
 
-    measured: Float32[Tensor, "n currents boundary"]
-    tau: Float32[Tensor, "n"]
-    level: Float32[Tensor, "n"]
-    count: Tensor
+    def uniform() -> Tensor:
+        return torch.rand(len(data), generator=generator, device=data.device)
 
-    @staticmethod
-    def of(data: Tensor, config: GuideConfig, recipe: Recipe, generator: torch.Generator) -> "NoisyData":
-        """Add the paper's noise and white noise on top, each at a level of its own, for some of the currents."""
+    def normal() -> Tensor:
+        return torch.randn(data.shape, generator=generator, device=data.device)
 
-        def uniform() -> Tensor:
-            return torch.rand(len(data), generator=generator, device=data.device)
-
-        def normal() -> Tensor:
-            return torch.randn(data.shape, generator=generator, device=data.device)
-
-        tau = torch.exp(_between(math.log(config.quietest), math.log(config.loudest), uniform()))
-        level = torch.exp(_between((FLOOR * tau).log(), math.log(config.flattest), uniform()))
-        level = torch.where(uniform() < recipe.final, FLOOR * tau, level)
-        size = data.square().mean(-1, keepdim=True).sqrt()
-        noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
-        shares = torch.tensor(recipe.shares, device=data.device)
-        count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
-        return NoisyData(noisy - noisy.mean(-1, keepdim=True), tau, level, count)
+    tau = torch.exp(_between(math.log(config.quietest), math.log(config.loudest), uniform()))
+    level = torch.exp(_between((FLOOR * tau).log(), math.log(config.flattest), uniform()))
+    level = torch.where(uniform() < recipe.final, FLOOR * tau, level)
+    size = data.square().mean(-1, keepdim=True).sqrt()
+    noisy = data + tau[:, None, None] * data * normal() + level[:, None, None] * size * normal()
+    shares = torch.tensor(recipe.shares, device=data.device)
+    count = 1 + torch.multinomial(shares, len(data), True, generator=generator)
+    return noisy - noisy.mean(-1, keepdim=True), tau, level, count
 
 
 def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingReport) -> Guide:
@@ -126,13 +119,14 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingR
         for block in guide.blocks:
             block.compile()
     for step in range(1, recipe.steps + 1):
+        rise, fall = min(1.0, step / _WARMUP), 0.5 + 0.5 * math.cos(math.pi * step / recipe.steps)
         for group in optimiser.param_groups:
-            group["lr"] = recipe.lr * _schedule(step, recipe.steps)
+            group["lr"] = recipe.lr * (rise * fall)
         index = torch.randint(most, (recipe.batch,), generator=generator, device=device)
         value = loss(guide, bank.take(index), recipe, generator)
         optimiser.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(guide.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(guide.parameters(), _LARGEST_STEP)
         optimiser.step()
         if step % _TOLD == 0 or step in (1, recipe.steps):
             told(step, float(value.detach()), validate(guide, held, recipe))
@@ -141,8 +135,7 @@ def train_guide(config: GuideConfig, bank: Bank, recipe: Recipe, told: TrainingR
 
 def loss(guide: Guide, bank: Bank, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """The mean of -log q(u | y), in nats a phantom; the prior alone has 0, or log k! less for the order."""
-    noisy = NoisyData.of(bank.data, guide.config, recipe, generator)
-    reading = guide.read(noisy.measured, noisy.tau, noisy.level, noisy.count)
+    reading = guide.read(*with_noise(bank.data, guide.config, recipe, generator))
     with torch.autocast(reading.device.type, torch.bfloat16, enabled=reading.is_cuda):
         density = guide.log_density(reading, bank.numbers)
     return -density.sum(-1).mean()
@@ -157,10 +150,6 @@ def validate(guide: Guide, held: Bank, recipe: Recipe) -> float:
         part = held.take(slice(first, first + _AT_ONCE))
         total += len(part.data) * loss(guide, part, recipe, generator)
     return float(total / len(held.data))
-
-
-def _schedule(step: int, steps: int) -> float:
-    return min(1.0, step / _WARMUP) * (0.5 + 0.5 * math.cos(math.pi * step / steps))
 
 
 def _between(low: Tensor | float, high: float, part: Tensor) -> Tensor:

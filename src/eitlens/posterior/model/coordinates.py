@@ -28,14 +28,10 @@ Z = Float64[Tensor, "*batch parameters"]
 # Precision of the logistic density; for the angle, nine times that of half a turn: the data bend most with it,
 # and shorter steps in the angle let all the others be longer (measured: by 1.7).
 _PRECISION = (1 / 3, 1 / 3, 1 / 3, 1 / 3, 9 * 12 / torch.pi**2)
-# logit u beyond this is the wall of the prior to rounding: 1 - u < 1e-13.
-_FAR = 30.0
-# Where draws begin in the prior's sequence: far beyond the phantoms of any data set (see `Coordinates.draw`).
-_ELSEWHERE = 2**40
-EDGE = 1e-12
-"""The least distance of a number u from 0 and from 1."""
-# Centre and semi-axes come before the angle, the only number that is periodic.
-_ANGLE = PER_ELLIPSE - 1
+_FAR = 30.0  # logit u beyond this is the wall of the prior to rounding: 1 - u < 1e-13
+_ELSEWHERE = 2**40  # where draws begin in the prior's sequence, beyond any data set: see `Coordinates.draw`
+EDGE = 1e-12  # the least distance of a number u from 0 and from 1, inside that wall
+_ANGLE = PER_ELLIPSE - 1  # centre and semi-axes come before the angle, the only number that is periodic
 
 
 @dataclass(frozen=True)

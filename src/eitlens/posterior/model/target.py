@@ -31,6 +31,8 @@ _SKETCH_NODES, _SKETCH_TOLERANCE = 16, 5e-2
 # them: their outlines get nodes for up to so many digits more than are asked for.
 _TRIED, _DIGITS = 64, 6
 
+Data = Float64[Tensor, "particles currents boundary"]
+
 
 class Particles(NamedTuple):
     """Particles of each measurement: their places, the boundary data they would send, and the sketch of these data."""
@@ -85,17 +87,13 @@ class Target:
         )
         return _refined(Target(domain, sources, coarse, Coordinates(prior), likelihood, tolerance))
 
-    def data(
-        self, z: Float64[Tensor, "particles parameters"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def data(self, z: Float64[Tensor, "particles parameters"]) -> Data:
         """The boundary data at allowed z."""
         rows = self.coordinates.rows(z)
         counts = node_counts(self.domain, rows, self.tolerance)
         return self.solved(rows, _merged(counts) if counts.is_cuda else counts)
 
-    def solved(
-        self, rows: Rows, counts: Int64[Tensor, "particles"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def solved(self, rows: Rows, counts: Int64[Tensor, "particles"]) -> Data:
         """The boundary data with so many nodes an outline: phantoms that need equally many together."""
         parts, places = [], []
         for count in torch.unique(counts).tolist():
@@ -104,9 +102,7 @@ class Target:
             places.append(place)
         return torch.cat(parts)[torch.argsort(torch.cat(places))]
 
-    def sketch(
-        self, z: Float64[Tensor, "particles parameters"]
-    ) -> Float64[Tensor, "particles currents boundary"]:
+    def sketch(self, z: Float64[Tensor, "particles parameters"]) -> Data:
         """The sketch of the data at allowed z."""
         return self._solver(self.coarse, _SKETCH_NODES).data(self.coordinates.rows(z))
 
@@ -148,7 +144,7 @@ class _Trial(NamedTuple):
     """
 
     rows: Rows
-    exact: Float64[Tensor, "draws currents boundary"]
+    exact: Data
     most: Float64[Tensor, "draws currents"]
 
     @staticmethod
@@ -168,23 +164,19 @@ class _Trial(NamedTuple):
         # Not by `data`: many particles on a GPU have fewer nodes an outline than a few that are merged.
         return self._right(target.solved(self.rows, node_counts(target.domain, self.rows, target.tolerance)))
 
-    def _right(self, found: Float64[Tensor, "draws currents boundary"]) -> bool:
+    def _right(self, found: Data) -> bool:
         return bool(((found - self.exact).abs().amax(-1) <= self.most).all())
 
 
 def _refined(target: Target) -> Target:
     """The target, or the first finer one that is right to its tolerance on draws of the prior."""
     trial = _Trial.of(target)
-    few = next(e for e in target.sources.finer() if trial.interpolates(e))
-    candidates = _finer(target, few)
-    return next((one for one in candidates if trial.passes(one)), candidates[-1])
-
-
-def _finer(target: Target, sources: BoundarySources) -> list[Target]:
-    """List targets with these sources and more and more nodes an outline, each time also without the series."""
-    ways = [sources] if sources.series is None else [sources, sources.summed()]
+    fewest = next(sources for sources in target.sources.finer() if trial.interpolates(sources))
+    # More and more nodes an outline, each time also without the series.
+    ways = [fewest] if fewest.series is None else [fewest, fewest.summed()]
     parts = (10.0**-k for k in range(_DIGITS + 1))
-    return [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
+    finer = [replace(target, sources=e, tolerance=p * target.tolerance) for p in parts for e in ways]
+    return next((one for one in finer if trial.passes(one)), finer[-1])
 
 
 def _margin(domain: Domain, prior: EllipseSampler) -> float:

@@ -9,8 +9,7 @@ from torch import Tensor
 from eitlens.posterior.model.likelihood import Level
 from eitlens.posterior.model.target import LocalModel, Particles, Target
 
-# The first step size, half as wide as the prior; the warm-up adapts it.
-_FIRST = 0.5
+_FIRST = 0.5  # the first step size, half as wide as the prior; the warm-up adapts it
 
 
 @dataclass(frozen=True)

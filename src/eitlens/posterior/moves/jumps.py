@@ -27,11 +27,9 @@ from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform, put
 
 # The numbers that a perturbation changes: the whole ellipse, its centre, its shape, its angle.
 _PARTS = ((0, 1, 2, 3, 4), (0, 1), (2, 3, 4), (4,))
-# The logarithm of the least reach of a perturbation, which is between 0.03 of the range and all of it.
-_NEAREST = math.log(0.03)
+_NEAREST = math.log(0.03)  # of the least reach of a perturbation, which goes up to the whole range
 _JUMPS = 3  # a sweep: together they cost less than one manifold step
-# Above this level the posterior is wide and jumps succeed, which they hardly ever do below.
-_EASY = 0.1
+_WIDE = 0.1  # above this level the posterior is wide and jumps succeed, which they hardly ever do below
 
 
 class Proposal(NamedTuple):
@@ -55,13 +53,13 @@ def jump(
         tries = propose(target, z, generator)
         if not bool(tries.possible.any()):
             continue
-        found = _Found.build(target, tries, level)
-        ratio = found.likelihood - likelihood[..., None] + tries.bonus
+        values, row, found = _evaluated(target, tries, level)
+        ratio = found - likelihood[..., None] + tries.bonus
         chosen, chance = select(ratio, generator)
         moved = log_uniform(chance, generator) < chance
         z = torch.where(moved[..., None], pick(tries.z, chosen), z)
-        data = torch.where(moved[..., None, None], found.data[pick(found.row, chosen)], data)
-        likelihood = torch.where(moved, pick(found.likelihood, chosen), likelihood)
+        data = torch.where(moved[..., None, None], values[pick(row, chosen)], data)
+        likelihood = torch.where(moved, pick(found, chosen), likelihood)
         ever = ever | moved
     if not bool(ever.any()):
         return chains
@@ -69,25 +67,22 @@ def jump(
     return replace(chains, particles=particles, local=target.local(particles, level))
 
 
-class _Found(NamedTuple):
+def _evaluated(
+    target: Target, tries: Proposal, level: Level
+) -> tuple[
+    Float64[Tensor, "rows currents boundary"], Int64[Tensor, "m c tries"], Float64[Tensor, "m c tries"]
+]:
     """The data of the possible tries, in a row, which row is whose, and the log likelihood of all."""
-
-    data: Float64[Tensor, "rows currents boundary"]
-    row: Int64[Tensor, "m c tries"]
-    likelihood: Float64[Tensor, "m c tries"]
-
-    @staticmethod
-    def build(target: Target, tries: Proposal, level: Level) -> "_Found":
-        shape = tries.possible.shape
-        index = torch.nonzero(tries.possible.flatten()).flatten()
-        owner = index // (shape[1] * shape[2])
-        data = target.data(tries.z.flatten(0, 2)[index])
-        value = target.likelihood.taken(owner).value(data[:, None], level[owner])[:, 0]
-        # The impossible ones are never chosen: any row will do for them.
-        row = torch.zeros(shape, dtype=torch.long, device=index.device).flatten()
-        row = row.index_copy(0, index, torch.arange(len(index), device=index.device))
-        all_values = torch.full_like(tries.bonus, -torch.inf).flatten().index_copy(0, index, value)
-        return _Found(data, row.reshape(shape), all_values.reshape(shape))
+    shape = tries.possible.shape
+    index = torch.nonzero(tries.possible.flatten()).flatten()
+    owner = index // (shape[1] * shape[2])
+    data = target.data(tries.z.flatten(0, 2)[index])
+    value = target.likelihood.taken(owner).value(data[:, None], level[owner])[:, 0]
+    # The impossible ones are never chosen: any row will do for them.
+    row = torch.zeros(shape, dtype=torch.long, device=index.device).flatten()
+    row = row.index_copy(0, index, torch.arange(len(index), device=index.device))
+    likelihood = torch.full_like(tries.bonus, -torch.inf).flatten().index_copy(0, index, value)
+    return data, row.reshape(shape), likelihood.reshape(shape)
 
 
 def select(
@@ -101,10 +96,8 @@ def select(
 
 def pick(values: Shaped[Tensor, "m c tries *value"], chosen: Int64[Tensor, "m c"]) -> Tensor:
     """Take of each chain the try that was chosen."""
-    index = chosen.reshape(*chosen.shape, *[1] * (values.ndim - 2)).expand(
-        *chosen.shape, 1, *values.shape[3:]
-    )
-    return values.gather(2, index)[:, :, 0]
+    each, chain = (torch.arange(size, device=chosen.device) for size in chosen.shape)
+    return values[each[:, None], chain, chosen]
 
 
 def perturbations(level: Level) -> list[Proposer]:
@@ -112,7 +105,7 @@ def perturbations(level: Level) -> list[Proposer]:
 
     def perturb(target: Target, z: Tensor, generator: torch.Generator) -> Proposal:
         place = _changed(z, generator)
-        possible = target.coordinates.allowed(place) & (level > _EASY)[:, None]
+        possible = target.coordinates.allowed(place) & (level > _WIDE)[:, None]
         return Proposal(place[..., None, :], possible[..., None], torch.zeros_like(z[..., :1]))
 
     return [perturb] * _JUMPS

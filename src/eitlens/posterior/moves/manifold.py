@@ -36,12 +36,9 @@ from eitlens.posterior.moves.surface import TOLERANCE, Frame, components_to, pro
 _LONGEST_DRIFT = 8.0
 # The share of steps to be accepted, to which ε adapts: between the 0.23 of random walks and the 0.57 of Langevin steps.
 _WANTED = 0.35
-# Standard deviation of the logarithm of a step's size: most are within a factor of 1.5 of ε.
-_SPREAD = 0.4
-# Who returns to within this, in standard deviations of a step, has returned.
-_RETURNED = 10 * TOLERANCE
-# ε never gets smaller: a chain that needs that stands still anyway, and would not recover.
-_SHORTEST = 1e-2
+_SPREAD = 0.4  # of the logarithm of a step's size: most are within a factor of 1.5 of ε
+_RETURNED = 10 * TOLERANCE  # who returns to within this, in standard deviations of a step, has returned
+_LEAST_STEP = 1e-2  # of ε: a chain that needs less stands still anyway, and would not recover
 _TINY = 1e-300  # no division by zero
 
 
@@ -63,11 +60,12 @@ def manifold_step(
     moved = landed & (log_uniform(ratio, generator) < ratio)
     returned, arrived = project(target, others, turned, back, level, moved)
     moved = moved & arrived & (frame.into(returned - here.z).norm(dim=-1) < _RETURNED)
-    step = chains.step * torch.exp(learning * _excess(ratio, landed))
+    chance = torch.where(landed, ratio.clamp(max=0).exp(), 0.0).mean(1)
+    step = chains.step * torch.exp(learning * (chance - _WANTED))
     rate = moved.double().mean(1)
     particles = Particles(*map(partial(_replaced, moved), here, others))
     local = LocalModel(*map(partial(_replaced, moved), near, there))
-    return Chains(particles, local, step.clamp(_SHORTEST, 1.0), rate)
+    return Chains(particles, local, step.clamp(_LEAST_STEP, 1.0), rate)
 
 
 def _replaced(moved: Bool[Tensor, "m c"], old: Tensor, new: Tensor) -> Tensor:
@@ -94,11 +92,6 @@ def _on_surface(local: LocalModel, frame: Frame, velocity: Tensor) -> Float64[Te
     """The log of π / √det G times the density of a velocity."""
     noise = velocity - _drift(local, frame)
     return local.density - frame.log_stretch() - 0.5 * noise.square().sum(-1)
-
-
-def _excess(ratio: Tensor, landed: Bool[Tensor, "m c"]) -> Float64[Tensor, "m"]:
-    """The excess of the chance of acceptance over the wanted one."""
-    return torch.where(landed, ratio.clamp(max=0).exp(), 0.0).mean(1) - _WANTED
 
 
 def _evaluate(

@@ -26,8 +26,9 @@ TOLERANCE = 1e-3
 """The accuracy of a place on the surface, in standard deviations of a step: it moves log r by 0.0005."""
 # Particles that have not come that close in so many iterations are given up: those that do take 3 to 6.
 _MOST = 7
-# From the third iteration on a value may be at most twice the last: else the iteration does not converge.
-_GROWTH = 2
+_GROWTH = 2  # from the third iteration on: a value more than twice the last does not converge
+Places = Float64[Tensor, "m c parameters"]
+Chosen = Bool[Tensor, "m c"]
 
 
 class Frame(NamedTuple):
@@ -86,13 +87,8 @@ class _BroydenState(NamedTuple):
 
 
 def project(
-    target: Target,
-    particles: Particles,
-    frame: Frame,
-    components: Float64[Tensor, "m c parameters"],
-    level: Level,
-    chosen: Bool[Tensor, "m c"],
-) -> tuple[Float64[Tensor, "m c parameters"], Bool[Tensor, "m c"]]:
+    target: Target, particles: Particles, frame: Frame, components: Places, level: Level, chosen: Chosen
+) -> tuple[Places, Chosen]:
     """Project the chosen particles, moved by the velocities Rᵀ v = `components`; also tell which of them land."""
     landed, arrived = particles.z.clone().flatten(0, 1), torch.zeros_like(chosen).flatten()
     index = torch.nonzero(chosen.flatten()).flatten()
@@ -109,14 +105,14 @@ def project(
         size = value.norm(dim=-1)
         here = size < TOLERANCE
         landed[index[here]], arrived[index[here]] = place[here], True
-        on = torch.nonzero(~here & (size < _farthest(state, turn))).flatten()
+        # Who goes astray is given up: a value that grows cannot be believed to converge still.
+        most = _GROWTH * state.value.norm(dim=-1) if turn > 1 else torch.inf
+        on = torch.nonzero(~here & (size < most)).flatten()
         index, problem, state = index[on], select(problem, on), _next(select(state, on), value[on], turn)
     return landed.reshape(particles.z.shape), arrived.reshape(chosen.shape)
 
 
-def components_to(
-    target: Target, here: Particles, frame: Frame, there: Particles, level: Level
-) -> Float64[Tensor, "m c parameters"]:
+def components_to(target: Target, here: Particles, frame: Frame, there: Particles, level: Level) -> Places:
     """Rᵀ v of the velocity at `here` that lands `there`: G v = P/ε² (z' - z) + Jᵀ W (d' - d)."""
     pull = weighted(there.sketch - here.sketch, target.likelihood.weight(level)[:, None])
     force = (here.jacobian.flatten(3) @ pull.flatten(2)[..., None])[..., 0]
@@ -142,19 +138,14 @@ def _value(target: Target, problem: _Projection, place: Tensor) -> Float64[Tenso
     return problem.frame.pulled(force + problem.frame.stiffness * (place - problem.start))
 
 
-def _farthest(state: _BroydenState, turn: int) -> Tensor:
-    """The size of a value that can be believed to converge still: who goes astray is given up."""
-    return torch.full_like(state.x[:, 0], torch.inf) if turn < 2 else _GROWTH * state.value.norm(dim=-1)
-
-
 def _next(state: _BroydenState, value: Tensor, turn: int) -> _BroydenState:
     """Make one step of Broyden's (good) method."""
     if turn == 0:
         identity = torch.eye(value.shape[-1], dtype=value.dtype, device=value.device).expand_as(state.inverse)
         return _BroydenState(-value, value, -value, identity)
-    ahead = (state.inverse @ (value - state.value)[..., None])[..., 0]
+    change = (state.inverse @ (value - state.value)[..., None])[..., 0]
     row = (state.step[..., None, :] @ state.inverse)[..., 0, :]
-    scale = (state.step * ahead).sum(-1, keepdim=True)
-    inverse = state.inverse + ((state.step - ahead) / scale)[..., None] * row[..., None, :]
+    scale = (state.step * change).sum(-1, keepdim=True)
+    inverse = state.inverse + ((state.step - change) / scale)[..., None] * row[..., None, :]
     step = -(inverse @ value[..., None])[..., 0]
     return _BroydenState(state.x + step, value, step, inverse)

@@ -30,19 +30,20 @@ _CONSTANT = 1e-12  # a variance of normal scores below this is rounding
 _TINY = 1e-300  # no division by zero
 
 Values = Float64[Tensor, "measurements ensembles draws functions"]
+PerMeasurement = Float64[Tensor, "measurements"]
 
 
 @dataclass(frozen=True)
 class Diagnostics:
     """Diagnostics, one number a measurement; `rhat` and `ess` are the worst over all functions compared."""
 
-    rhat: Float64[Tensor, "measurements"]
-    ess: Float64[Tensor, "measurements"]
-    acceptance: Float64[Tensor, "measurements"]
+    rhat: PerMeasurement
+    ess: PerMeasurement
+    acceptance: PerMeasurement
     """Of the manifold steps at the last level."""
     trips: Tensor
     """[measurement, ensemble]: how many places have come from the top to the last level after the warm-up."""
-    barrier: Float64[Tensor, "measurements"]
+    barrier: PerMeasurement
     """Sum of the shares of exchanges refused: there should be about twice as many levels."""
     arrived: Tensor
     """Whether the warm-up was over and every ensemble saw a place come from the top: if not, believe nothing."""
@@ -67,9 +68,7 @@ def functions(
     return torch.cat([whole, *parts, likelihood[..., None]], -1)
 
 
-def agreement(
-    values: Values, ladders: int = 1
-) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
+def agreement(values: Values, ladders: int = 1) -> tuple[PerMeasurement, PerMeasurement]:
     """Compute the largest R-hat and the smallest effective sample size over the functions.
 
     The chains of an ensemble are next to each other, `ladders` of them.

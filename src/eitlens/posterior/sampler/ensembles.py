@@ -42,7 +42,7 @@ class SweepRecord(NamedTuple):
     likelihood: Float64[Tensor, "measurements ladders"]
     misfit: Float64[Tensor, "measurements ladders"]
     trips: Int64[Tensor, "measurements ladders"]
-    """How many places have come from the top, up to now."""
+    """The number of places that have come from the top, up to now."""
     accepted: Float64[Tensor, "measurements 1"]
     """The share of the manifold steps."""
     barrier: Float64[Tensor, "measurements 1"]

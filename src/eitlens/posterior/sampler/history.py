@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.posterior.sampler.diagnostics import Diagnostics, agreement, functions
@@ -28,9 +28,11 @@ class History:
 
     def diagnostics(self, seconds: float) -> Diagnostics:
         """Diagnose what is to be believed of the samples after so many seconds."""
-        rhat, ess = self._agreement()
-        trips, latest = self._trips(), self.records[-1]
-        late = self.records[len(self.records) // 2 :]
+        draws, ladders = self._kept(self.values), self.settings.ladders
+        # A warm-up has no draws to compare.
+        rhat, ess = agreement(draws if self._over else draws[:, :, :0], ladders)
+        latest, late = self.records[-1], self.records[len(self.records) // 2 :]
+        trips = torch.unflatten(latest.trips, 1, (-1, ladders if self._over else 1)).sum(-1)
         return Diagnostics(
             rhat=rhat,
             ess=ess,
@@ -51,15 +53,6 @@ class History:
     def _over(self) -> bool:
         """Tell whether the warm-up is over."""
         return len(self.records) > self.settings.warmup
-
-    def _agreement(self) -> tuple[Float64[Tensor, "measurements"], Float64[Tensor, "measurements"]]:
-        """R-hat and effective sample size; a warm-up has no draws to compare."""
-        draws = self._kept(self.values)
-        return agreement(draws if self._over else draws[:, :, :0], self.settings.ladders)
-
-    def _trips(self) -> Int64[Tensor, "measurements ensembles"]:
-        ladders = self.settings.ladders if self._over else 1
-        return torch.unflatten(self.records[-1].trips, 1, (-1, ladders)).sum(-1)
 
     def _kept(self, values: list[Tensor]) -> Float64[Tensor, "measurements ladders draws *value"]:
         """The last three quarters of all sweeps, without those of the warm-up; the last quarter before it is over.

@@ -28,10 +28,12 @@ _ITERATIONS = 8  # of Weiszfeld's, from the mean, which is near
 _PASSES = 3  # of order and size in turn: each depends but weakly on the other
 # For memory: 2000 samples as float64 then take 64 MB, 64 at all nodes 20.
 _NODES_AT_ONCE, _SAMPLES_AT_ONCE = 4096, 64
-_BLUR = 0.02
-"""Width of the blur, of the side: another draw differs near the outlines, not anywhere."""
-_ANYWHERE = 0.002
-"""Draws that may be anywhere: next to nothing, but no probability is then 0 or 1; see `smoothed`."""
+_BLUR = 0.02  # width of the blur, of the side: another draw differs near the outlines, not anywhere
+_ANYWHERE = 0.002  # draws that may be anywhere: so few, but no probability is then 0 or 1 (`smoothed`)
+
+Samples = Float64[Tensor, "samples ellipses 5"]
+Weight = Float64[Tensor, "samples"]
+Inclusion = Bool[Tensor, "samples nodes"]
 
 
 class Images(NamedTuple):
@@ -44,13 +46,7 @@ class Images(NamedTuple):
     expected_dice: float
 
 
-def images(
-    domain: Domain,
-    rows: Float64[Tensor, "samples ellipses 5"],
-    weight: Float64[Tensor, "samples"],
-    inside: float,
-    outside: float,
-) -> Images:
+def images(domain: Domain, rows: Samples, weight: Weight, inside: float, outside: float) -> Images:
     """Make the images of weighted samples; the weights sum to one."""
     inclusion = _inclusion(domain, rows)
     probability = _probability(inclusion, weight)
@@ -61,21 +57,17 @@ def images(
     return Images(fields[0], fields[1], fields[2], fields[3], expected)
 
 
-def mean(
-    domain: Domain, rows: Float64[Tensor, "samples ellipses 5"], weight: Float64[Tensor, "samples"]
-) -> Float64[Tensor, "nx ny"]:
+def mean(domain: Domain, rows: Samples, weight: Weight) -> Float64[Tensor, "nx ny"]:
     """Make the mean image alone."""
     return torch.unflatten(_probability(_inclusion(domain, rows), weight), 0, domain.shape)
 
 
-def _inclusion(domain: Domain, rows: Float64[Tensor, "samples ellipses 5"]) -> Bool[Tensor, "samples nodes"]:
+def _inclusion(domain: Domain, rows: Samples) -> Inclusion:
     # Where a node is does not depend on how anything conducts.
     return indicator(domain, of_rows(Ellipse, rows, 2.0, 1.0)).flatten(1)
 
 
-def _probability(
-    inclusion: Bool[Tensor, "samples nodes"], weight: Float64[Tensor, "samples"]
-) -> Float64[Tensor, "nodes"]:
+def _probability(inclusion: Inclusion, weight: Weight) -> Float64[Tensor, "nodes"]:
     return torch.cat([weight @ part.double() for part in torch.split(inclusion, _NODES_AT_ONCE, dim=1)])
 
 
@@ -92,9 +84,7 @@ def smoothed(mean: Float64[Tensor, "nx ny"], effective: float) -> Float64[Tensor
     return (effective * mean + across + _ANYWHERE / 2) / (effective + 1 + _ANYWHERE)
 
 
-def _best_set(
-    inclusion: Bool[Tensor, "samples nodes"], weight: Float64[Tensor, "samples"]
-) -> tuple[Bool[Tensor, "nodes"], float]:
+def _best_set(inclusion: Inclusion, weight: Weight) -> tuple[Bool[Tensor, "nodes"], float]:
     size = inclusion.sum(1, dtype=torch.float64)
     best, score, order = float(weight @ size), size, size.long()
     for _ in range(_PASSES):
@@ -107,22 +97,19 @@ def _best_set(
     return chosen, float(score.max())
 
 
-def _expected_dice(
-    inclusion: Bool[Tensor, "samples nodes"], weight: Tensor, size: Tensor, order: Tensor
-) -> Float64[Tensor, "sizes"]:
+def _expected_dice(inclusion: Inclusion, weight: Weight, size: Tensor, order: Tensor) -> Tensor:
     """E 2|P ∩ T| / (|P| + |T|) of the first 1, 2, … nodes in the order."""
     n = torch.arange(1, len(order) + 1, dtype=torch.float64, device=weight.device)
     score = torch.zeros_like(n)
-    for part, w, t in zip(
-        *(torch.split(v, _SAMPLES_AT_ONCE) for v in (inclusion, weight, size)), strict=True
-    ):
+    parts = (torch.split(values, _SAMPLES_AT_ONCE) for values in (inclusion, weight, size))
+    for part, w, t in zip(*parts, strict=True):
         both = part[:, order].cumsum(1, dtype=torch.float64)
         score += w @ (2 * both / (n + t[:, None]))
     return score
 
 
 def _geometric_median(
-    inclusion: Bool[Tensor, "samples nodes"], weight: Tensor, mean: Tensor, inside: float, outside: float
+    inclusion: Inclusion, weight: Weight, mean: Tensor, inside: float, outside: float
 ) -> Float64[Tensor, "nodes"]:
     """Weiszfeld: p ← Σ w t / Σ w with w = weight / (|p - t| |σ_t|); |p - t|² = |p|² - 2 p·t + |t|²."""
     t = inclusion.to(torch.float32)

@@ -93,19 +93,18 @@ def sample(
             for more than one must be guarded by `if __name__ == "__main__"`, as always with processes.
     """
     settings = settings or Settings()
-    clock = _Clock(time.monotonic(), seconds)
+    stopwatch = _Stopwatch(time.monotonic(), seconds)
     report = progress or (lambda part, text: None)
     with threads.Limit(1):  # the operations are many and small
         given = checks.physics(currents, "currents")
         target = _target(difference, domain, given, tau, prior, settings.floor)
         guidance = None if guide is None else _guidance(guide, settings, float(target.likelihood.last.max()))
         with running_ensembles(target, settings, guidance, _workers(workers, target)) as groups:
-            return _run(target, settings, groups, clock, report)
+            return _run(target, settings, groups, stopwatch, report)
 
 
 def _workers(count: int, target: Target) -> int:
-    if count < 1:
-        raise InputError(f"posterior: workers must be at least 1, got {count}")
+    checks.at_least("posterior: workers", count, 1)
     if count > 1 and target.likelihood.measured.is_cuda:
         raise InputError("posterior: workers are processes on a CPU; on a GPU all ensembles are one batch")
     return count
@@ -121,7 +120,7 @@ def _guidance(guide: ProposalDensity, settings: Settings, last: float) -> Guidan
 
 
 @dataclass(frozen=True)
-class _Clock:
+class _Stopwatch:
     began: float
     budget: float | None
 
@@ -167,7 +166,7 @@ def _levels(tau: float | Tensor, data: Float64[Tensor, "measurements currents bo
 
 
 def _run(
-    target: Target, settings: Settings, groups: list[EnsembleGroup], clock: _Clock, report: Progress
+    target: Target, settings: Settings, groups: list[EnsembleGroup], stopwatch: _Stopwatch, report: Progress
 ) -> PosteriorResult:
     """Warm up, then go on until all has converged, or time or patience is over."""
     history = History(settings)
@@ -175,27 +174,27 @@ def _run(
         for group in groups:
             group.begin()
         history.add(SweepRecord.joined([group.end() for group in groups]))
-        if _done(history, clock, report):
+        if _done(history, stopwatch, report):
             break
     rows, misfit = history.samples()
     weight = torch.full_like(misfit, 1 / misfit.shape[1])
-    found = history.diagnostics(clock.spent())
+    found = history.diagnostics(stopwatch.spent())
     return PosteriorResult(target.domain, target.coordinates.prior, rows, weight, misfit, found)
 
 
-def _done(history: History, clock: _Clock, report: Progress) -> bool:
+def _done(history: History, stopwatch: _Stopwatch, report: Progress) -> bool:
     """Tell how far it is; whether time is over or, looked at now and then, all has converged."""
     settings, turn = history.settings, len(history.records)
     last = settings.warmup + settings.most
-    part = max(turn / last, clock.part())
+    part = max(turn / last, stopwatch.part())
     if turn <= settings.warmup:
         report(part, f"warm-up, sweep {turn} of {settings.warmup}")
     elif turn % _CHECKED_EVERY == 0 or turn == last:
-        found = history.diagnostics(clock.spent())
+        found = history.diagnostics(stopwatch.spent())
         report(part, f"sweep {turn}, {_state(found)}")
         if turn >= settings.warmup + settings.least and bool(found.converged.all()):
             return True
-    return clock.part() == 1
+    return stopwatch.part() == 1
 
 
 def _state(found: Diagnostics) -> str:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from eitlens import checks
-from eitlens.errors import InputError
 from eitlens.posterior.model.likelihood import FLOOR
 
 
@@ -35,19 +34,9 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "ensembles": 2,
-            "levels": 3,
-            "warmup": 2,
-            "least": 1,
-            "manifold_steps": 1,
-            "tries": 1,
-            "ladders": 1,
-        }.items():
-            if getattr(self, name) < least:
-                raise InputError(f"posterior: {name} must be at least {least}, got {getattr(self, name)}")
-        if self.most < self.least:
-            raise InputError(f"posterior: most={self.most} is below least={self.least}")
+        fewest = {"ensembles": 2, "levels": 3, "warmup": 2, "most": self.least}
+        for name in ("ensembles", "levels", "warmup", "least", "most", "manifold_steps", "tries", "ladders"):
+            checks.at_least(f"posterior: {name}", getattr(self, name), fewest.get(name, 1))
         for name in ("top", "floor"):
             checks.positive_number(getattr(self, name), f"posterior: {name}")
 

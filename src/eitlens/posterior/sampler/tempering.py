@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 from eitlens.posterior.guide.proposals import Guidance
+from eitlens.posterior.model.likelihood import Level
 from eitlens.posterior.model.target import LocalModel, Particles, Target
 from eitlens.posterior.moves.chains import Chains, gumbel, log_uniform
 from eitlens.posterior.moves.jumps import jump, perturbations
@@ -51,7 +52,7 @@ class Ladder:
     fresh: Bool[Tensor, "measurements levels ensembles"]
     """Whether a place has come from the top since it last was at the bottom."""
     trips: Int64[Tensor, "measurements ensembles"]
-    """How many places have come all the way from the top to the bottom."""
+    """The number of places that have come all the way from the top to the bottom."""
     refused: Float64[Tensor, "measurements pairs"]
     tried: Float64[Tensor, "pairs"]
 
@@ -67,12 +68,7 @@ class Ladder:
 
 
 def start(
-    target: Target,
-    last: Float64[Tensor, "measurements"],
-    levels: int,
-    ensembles: int,
-    seed: int,
-    guidance: Guidance | None,
+    target: Target, last: Level, levels: int, ensembles: int, seed: int, guidance: Guidance | None
 ) -> Ladder:
     """Draws of the prior at every level, the ladder not yet let down; a guide lets it begin further down."""
     count, device = len(last), last.device
@@ -85,10 +81,9 @@ def start(
     return Ladder(chains, level, crown, guidance, fresh, fresh[:, 0].long(), refused, refused[0])
 
 
-def let_down(target: Target, ladder: Ladder, last: Float64[Tensor, "measurements"], part: float) -> Ladder:
+def let_down(target: Target, ladder: Ladder, last: Level, part: float) -> Ladder:
     """The levels in equal ratios down to a part of the way to the last."""
-    level = _spaced(last, ladder.shape[1], ladder.crown, part)
-    return _at_levels(target, ladder, level)
+    return _at_levels(target, ladder, _spaced(last, ladder.shape[1], ladder.crown, part))
 
 
 def settled(target: Target, ladder: Ladder, generator: torch.Generator) -> Ladder:
@@ -111,15 +106,14 @@ def multiplied(ladder: Ladder, times: int) -> Ladder:
     here, near = ladder.chains.particles, ladder.chains.local
     particles = Particles(*(part.repeat_interleave(times, 1) for part in here))
     local = LocalModel(*(part.repeat_interleave(times, 1) for part in near))
-    fresh, trips = (
-        torch.zeros_like(part).repeat_interleave(times, -1) for part in (ladder.fresh, ladder.trips)
-    )
+    counts = (ladder.fresh, ladder.trips)
+    fresh, trips = (torch.zeros_like(part).repeat_interleave(times, -1) for part in counts)
     chains = replace(ladder.chains, particles=particles, local=local)
     return replace(ladder, chains=chains, fresh=fresh, trips=trips)
 
 
 def _spaced(
-    last: Float64[Tensor, "measurements"], levels: int, crown: tuple[float, ...], part: float
+    last: Level, levels: int, crown: tuple[float, ...], part: float
 ) -> Float64[Tensor, "measurements levels"]:
     """The crown, and below it equal ratios down to a part of the way from it to the last."""
     highest = np.log(crown[-1])
@@ -136,7 +130,7 @@ def sweep(
     level = ladder.level.flatten()
     proposers = perturbations(level)
     if ladder.guidance is not None:
-        proposers.append(ladder.guidance.read(target.likelihood, level).propose)
+        proposers.append(ladder.guidance.proposer(target.likelihood, level))
     jumped = jump(target, ladder.chains, level, generator, proposers)
     ladder = _exchange(target, replace(ladder, chains=jumped), generator)
     for _ in range(manifold_steps):
@@ -207,10 +201,9 @@ def _placed(target: Target, ladder: Ladder, origin: Int64[Tensor, "measurements 
 
 def _table(target: Target, ladder: Ladder) -> Float64[Tensor, "measurements places ensembles levels"]:
     """The log likelihood of every place at every level of its measurement."""
-    data, levels = ladder.chains.particles.data, ladder.shape[1]
-    columns = [
-        target.likelihood.value(data, ladder.level[:, k].repeat_interleave(levels)) for k in range(levels)
-    ]
+    data, count = ladder.chains.particles.data, ladder.shape[1]
+    levels = (level.repeat_interleave(count) for level in ladder.level.unbind(1))
+    columns = [target.likelihood.value(data, level) for level in levels]
     return _by_level(ladder, torch.stack(columns, -1))
 
 

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from eitlens import BoundaryIntegralSolver, EllipseSampler, Imager, Square, currents
-from eitlens.feature.codes import is_few
-from eitlens.feature.few_points import few_code
+from eitlens.feature.codes import has_few_points
+from eitlens.feature.dense import dense_code
 from eitlens.feature.gaussian import GaussianPrior
 from eitlens.measure.measurement import measured
 
@@ -34,26 +34,26 @@ def noisy(prior: GaussianPrior, tau: float, every: int) -> Tensor:
 
 def test_when_points_are_few():
     data = torch.zeros(1, 3, 800, dtype=torch.float64)
-    assert not is_few(data)
+    assert not has_few_points(data)
     data[:, 1:] = torch.nan
-    assert not is_few(data)  # currents that are missing altogether are the network's daily bread
+    assert not has_few_points(data)  # currents that are missing altogether are the network's daily bread
     data[:, 0, ::2] = torch.nan
-    assert is_few(data)
+    assert has_few_points(data)
     whole = torch.zeros(1, 3, 800, dtype=torch.float64)
     whole[0, 1, 7] = torch.nan
-    assert not is_few(whole)
+    assert not has_few_points(whole)
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.05, 0.2])
 def test_the_noise_level_is_found(prior, tau):
-    found = few_code(prior, noisy(prior, tau, EVERY)).tau
+    found = dense_code(prior, noisy(prior, tau, EVERY)).tau
     assert abs(float(found.median()) / tau - 1) < 0.2
     assert float(found.max()) < 3 * tau
 
 
 def test_the_code_is_that_of_all_nodes_where_they_are_all_there(prior):
     data = noisy(prior, 0.05, 1)
-    dense, quick = few_code(prior, data), prior.code(data)
+    dense, quick = dense_code(prior, data), prior.code(data)
     assert float((dense.tau / quick.tau - 1).abs().max()) < 0.05
     assert float((prior.data(dense.mean) - prior.data(quick.mean)).norm() / data.norm()) < 0.005
     # Where data cross zero the two take different spreads for their size: a few samples differ there.

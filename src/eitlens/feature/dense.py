@@ -18,13 +18,13 @@ from torch import Tensor
 
 from eitlens.feature.gaussian import FIRST_TAU, LEAST_TAU, OFFSET, Code, Data, GaussianPrior
 
-_ROUNDS, _LARGEST_TAU = 6, 1.0
+_ROUNDS, _LARGEST_TAU = 6, 1.0  # each round costs a solve; noise of the size of the data
 Values = Float64[Tensor, "values"]
 Square = Float64[Tensor, "values values"]
 
 
 @torch.no_grad()
-def few_code(prior: GaussianPrior, difference: Data) -> Code:
+def dense_code(prior: GaussianPrior, difference: Data) -> Code:
     """The code of (B, L, N) differences, nan where not measured, to all digits whatever the points."""
     found = [_code(prior, one.flatten()) for one in difference]
     mean, deviation, tau = (torch.stack(parts) for parts in zip(*found, strict=True))
