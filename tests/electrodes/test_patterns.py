@@ -10,7 +10,7 @@ from scipy import io
 from torch import Tensor
 
 import eitlens as eit
-from eitlens.domain import Disk, bodies
+from eitlens.domain import Disk
 from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern, simulate_readings
 from eitlens.electrodes.patterns import PATTERNS
 from eitlens.electrodes.protocols import from_pyeit, read_eidors, to_pyeit, write_eidors
@@ -238,12 +238,6 @@ def test_a_pattern_of_ones_own() -> None:
         (
             lambda: simulate_readings(ROW, Pattern.named("adjacent", 8), PHANTOM),
             "reads 8 electrodes, but the body has 16",
-        ),
-        (
-            lambda: simulate_readings(
-                Electrodes.even(bodies.thorax(), 8), Pattern.named("adjacent", 8), PHANTOM
-            ),
-            "no solver",
         ),
         (
             lambda: simulate_readings(ROW, Pattern.named("adjacent", 16), PHANTOM, height=0),
