@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from eitlens.forward.elements.tree import Level, Tree
 
-Entries = Float64[Tensor, "batch entries"]
-Potentials = Float64[Tensor, "one_or_batch unknowns currents"]
+Entries = Float64[Tensor, "_ entries"]
+Potentials = Float64[Tensor, "_ unknowns currents"]
 
 
 class Pivot(NamedTuple):

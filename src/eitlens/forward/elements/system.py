@@ -15,7 +15,7 @@ from eitlens.forward.elements.sweep import change_of_load, solve
 from eitlens.forward.elements.tree import Tree
 from eitlens.memory import chunk_size
 
-Loads = Float64[Tensor, "one_or_batch unknowns currents"]
+Loads = Float64[Tensor, "_ unknowns currents"]
 
 # Copies of all the parts' matrices that are there at the same time while a body is solved; measured.
 _COPIES = 6
@@ -25,7 +25,7 @@ class System(NamedTuple):
     """The matrix A0 of the uniform bodies, by entries, and what the elements' matrices change in it."""
 
     tree: Tree
-    uniform: Float64[Tensor, "one_or_batch entries"]
+    uniform: Float64[Tensor, "_ entries"]
     change: Float64[Tensor, "batch entries_of_elements"]
 
     @property
