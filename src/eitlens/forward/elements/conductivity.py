@@ -16,7 +16,7 @@ from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.elements.body import ElementBody
-from eitlens.forward.elements.fitting import Frame, fit
+from eitlens.forward.elements.fitting import MeshFrame, fit
 from eitlens.forward.elements.quadratic import at_points, points, shapes
 from eitlens.forward.grid import Field
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
@@ -81,7 +81,7 @@ class Bodies(NamedTuple):
         some = self.phantoms[rows] if self.phantoms else None
         return self._replace(phantoms=some, values=self.values[rows], outside=self.outside[rows])
 
-    def at_points(self, frame: Frame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
+    def at_points(self, frame: MeshFrame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
         """The positions of all nodes, for all bodies or for each, and σ at the points of the rule."""
         if self.interpolation is not None:
             return frame.positions(frame.vertices[None]), self.interpolation(self.values)
