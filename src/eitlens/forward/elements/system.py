@@ -18,7 +18,7 @@ from eitlens.memory import chunk_size
 Loads = Float64[Tensor, "_ unknowns currents"]
 
 # Copies of all the parts' matrices that are there at the same time while a body is solved; measured.
-_COPIES = 6
+_COPIES = 4
 
 
 class ElementSystem(NamedTuple):
@@ -74,5 +74,6 @@ def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
         for level in body.tree.levels
     )
     fields = body.tree.unknowns * currents
-    size = chunk_size(8 * _COPIES * (matrices + fields + len(body.tree.place)), bodies.outside.device)
+    numbers, device = matrices + fields + len(body.tree.place), bodies.outside.device
+    size = chunk_size(8 * _COPIES * numbers, device)
     return (slice(k, k + size) for k in range(0, len(bodies.outside), size))
