@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -61,8 +62,12 @@ class SolverConfig:
 
     def build(self, domain: Domain) -> Solver:
         """The solver on a domain."""
-        settings = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        return SOLVERS[self.name](domain, **settings)
+        kind = SOLVERS[self.name]
+        if self.tolerance is None:
+            return kind(domain)
+        if "tolerance" not in signature(kind).parameters:
+            raise InputError(f"solver {self.name} solves exactly: leave the tolerance out")
+        return kind(domain, tolerance=self.tolerance)
 
 
 @dataclass(frozen=True)

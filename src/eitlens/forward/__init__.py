@@ -1,7 +1,7 @@
 """From conductivity to boundary data: currents, solvers, noise, and the Neumann-to-Dirichlet map."""
 
 from eitlens.forward.base import Solver
-from eitlens.forward.elements import ElementElectrodeSolver, ElementSolver, Sensitivity
+from eitlens.forward.elements import ElementElectrodeSolver, ElementSolver, MeshField, Sensitivity
 from eitlens.forward.grid import Field, GridSolver, LevelSet
 from eitlens.forward.integral import BoundaryIntegralSolver
 from eitlens.forward.noise import add_noise, add_white_noise
@@ -14,6 +14,7 @@ __all__ = [
     "Field",
     "GridSolver",
     "LevelSet",
+    "MeshField",
     "NeumannToDirichlet",
     "Sensitivity",
     "Solver",

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from eitlens.domain import Domain
-from eitlens.forward.elements.fitting import Frame
+from eitlens.forward.elements.fitting import MeshFrame
 from eitlens.forward.elements.mesh import ElementMesh, mesh
 from eitlens.forward.elements.outline import Spacing, at_arclength, space
 from eitlens.forward.elements.tree import Tree, dissect
@@ -26,7 +26,7 @@ class ElementBody:
 
     mesh: ElementMesh
     spacing: Spacing
-    frame: Frame
+    frame: MeshFrame
     tree: Tree
     contacts: Int64[Tensor, "contacts 3"]
     """First, last and middle node of each edge under an electrode."""
@@ -38,7 +38,7 @@ class ElementBody:
 
     def moved(
         self, points: Float64[Tensor, "boundary 2"], breaks: Float64[Tensor, "breaks"], domain: Domain
-    ) -> Frame:
+    ) -> MeshFrame:
         """The frame as a differentiable function of the boundary points and of the ends of electrodes.
 
         The vertices inside follow those of the boundary, as means of their neighbours do.
@@ -103,7 +103,7 @@ def _beside(found: ElementMesh) -> Index:
     return beside
 
 
-def _frame(found: ElementMesh, spacing: Spacing, middles: Tensor, beside: Index) -> Frame:
+def _frame(found: ElementMesh, spacing: Spacing, middles: Tensor, beside: Index) -> MeshFrame:
     """The mesh as it moves: middles of edges from the end of an electrode lie at a quarter."""
     sharp = np.zeros(len(found.vertices), bool)
     sharp[: found.boundary] = spacing.sharp.numpy() > 0
@@ -114,13 +114,13 @@ def _frame(found: ElementMesh, spacing: Spacing, middles: Tensor, beside: Index)
     shares, edges, triangles, sides, still = map(
         torch.from_numpy, (share, found.edges, found.triangles, beside, fixed)
     )
-    frame = Frame(vertices, straight, shares, edges, triangles, sides, still, _around(found))
+    frame = MeshFrame(vertices, straight, shares, edges, triangles, sides, still, _around(found))
     loop = torch.from_numpy(found.middle - len(found.vertices))
     bulge = middles - _between(vertices, frame)[loop]
     return frame._replace(bulge=frame.bulge.index_copy(0, loop, bulge))
 
 
-def _between(vertices: Tensor, frame: Frame) -> Tensor:
+def _between(vertices: Tensor, frame: MeshFrame) -> Tensor:
     """The points on straight edges where their middles belong."""
     first, last = vertices[frame.edges].unbind(1)
     return first + frame.share[:, None] * (last - first)

@@ -16,12 +16,31 @@ from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.elements.body import ElementBody
-from eitlens.forward.elements.fitting import Frame, fit
+from eitlens.forward.elements.fitting import MeshFrame, fit
 from eitlens.forward.elements.quadratic import at_points, points, shapes
 from eitlens.forward.grid import Field
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
 
-ElementConductivity = Phantoms | Float64[Tensor, "*values"] | Field
+
+@dataclass(frozen=True)
+class MeshField:
+    """A conductivity by its values on the triangles, vertices or nodes of a solver's mesh, in a body of `outside`.
+
+    What the values are on is known by their number; those of several bodies have a dimension more in front. A tensor
+    alone means the same with 1 outside.
+
+    >>> solver = eit.ElementSolver(eit.Disk(8))
+    >>> uniform = torch.ones(len(solver.body.mesh.triangles), dtype=torch.float64)
+    >>> currents = eit.currents.cosine(solver.domain, 1)
+    >>> float(solver.difference(eit.MeshField(uniform), currents).abs().max())
+    0.0
+    """
+
+    values: Float64[Tensor, "*values"]
+    outside: float | Float64[Tensor, "batch"] = 1.0
+
+
+ElementConductivity = Phantoms | Float64[Tensor, "*values"] | Field | MeshField
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,7 @@ class Bodies(NamedTuple):
         some = self.phantoms[rows] if self.phantoms else None
         return self._replace(phantoms=some, values=self.values[rows], outside=self.outside[rows])
 
-    def at_points(self, frame: Frame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
+    def at_points(self, frame: MeshFrame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
         """The positions of all nodes, for all bodies or for each, and σ at the points of the rule."""
         if self.interpolation is not None:
             return frame.positions(frame.vertices[None]), self.interpolation(self.values)
@@ -76,8 +95,8 @@ class Bodies(NamedTuple):
 def read(domain: Domain, body: ElementBody, given: ElementConductivity, device: torch.device) -> Bodies:
     """Check a conductivity and put it on the device."""
     if isinstance(given, Tensor) or hasattr(given, "__array__"):
-        given = Field(checks.real(given, "conductivity"))
-    if isinstance(given, Field):
+        given = MeshField(checks.physics(given, "conductivity"))
+    if isinstance(given, Field | MeshField):
         values = checks.physics(given.values, "conductivity").to(device)
         checks.positive(values.detach(), "conductivity")
         found, rank = interpolation(domain, body, tuple(values.shape))

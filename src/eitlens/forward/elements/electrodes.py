@@ -13,10 +13,10 @@ from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.elements.body import ElementBody, build
 from eitlens.forward.elements.conductivity import Bodies, ElementConductivity, interpolation, read
-from eitlens.forward.elements.fitting import Frame
+from eitlens.forward.elements.fitting import MeshFrame
 from eitlens.forward.elements.jacobian import Sensitivity, sensitivity
 from eitlens.forward.elements.outline import DEFAULT, check_ends
-from eitlens.forward.elements.system import System, assemble, parts
+from eitlens.forward.elements.system import ElementSystem, assemble, parts
 
 Totals = Float64[Tensor, "currents electrodes"]
 Voltages = Float64[Tensor, "*batch currents electrodes"]
@@ -44,7 +44,7 @@ class ElementElectrodeSolver:
     >>> tank = eit.ElementElectrodeSolver(eit.Disk(32), start, start + 0.5, torch.full((4,), 0.01).double())
     >>> currents = torch.tensor([[1.0, 0.0, -1.0, 0.0]], dtype=torch.float64)
     >>> [round(value, 3) for value in tank.background(currents)[0].abs().tolist()]
-    [0.787, 0.0, 0.787, 0.0]
+    [0.9, 0.0, 0.9, 0.0]
     """
 
     domain: Domain
@@ -96,24 +96,29 @@ class ElementElectrodeSolver:
         That makes voltages a smooth function of these numbers, for `torch.func.jacrev` or a fit; electrodes may move by
         a small part of their distance before the mesh should be made again.
         """
-        given = {"start": start, "end": end, "impedance": impedance, "outline": outline}
-        found = replace(self, **{name: value for name, value in given.items() if value is not None})
+        found = replace(
+            self,
+            start=self.start if start is None else start,
+            end=self.end if end is None else end,
+            impedance=self.impedance if impedance is None else impedance,
+            outline=self.outline if outline is None else outline,
+        )
         found.__dict__["body"] = self.body
         return found
 
     def voltages(self, conductivity: ElementConductivity, currents: Totals) -> Voltages:
         """U for the currents (L, E): (L, E) for one conductivity, (B, L, E) for several."""
-        return self._solve(conductivity, currents, System.potentials)
+        return self._solve(conductivity, currents, ElementSystem.potentials)
 
     def difference(self, conductivity: ElementConductivity, currents: Totals) -> Voltages:
         """U - U0, U0 the voltages of the body without inclusions on the same mesh."""
-        return self._solve(conductivity, currents, System.difference)
+        return self._solve(conductivity, currents, ElementSystem.difference)
 
     def background(self, currents: Totals, outside: float = 1.0) -> Voltages:
         """U0 of the empty body."""
         sigma = checks.positive_number(outside, "outside")
         uniform = torch.full((len(self.body.mesh.triangles),), sigma, dtype=torch.float64)
-        return self._solve(uniform, currents, System.potentials)
+        return self._solve(uniform, currents, ElementSystem.potentials)
 
     def jacobian(
         self,
@@ -151,7 +156,10 @@ class ElementElectrodeSolver:
         return torch.cat([self.start, self.end, corners])
 
     def _solve(
-        self, conductivity: ElementConductivity, currents: Totals, what: Callable[[System, Tensor], Tensor]
+        self,
+        conductivity: ElementConductivity,
+        currents: Totals,
+        what: Callable[[ElementSystem, Tensor], Tensor],
     ) -> Voltages:
         given = self._check(currents)
         bodies = read(self.domain, self.body, conductivity, given.device)
@@ -165,7 +173,7 @@ class ElementElectrodeSolver:
         result = torch.cat(found).expand(len(bodies.outside), -1, -1)
         return result.reshape(*bodies.shape, *result.shape[1:])
 
-    def _system(self, bodies: Bodies) -> tuple[System, Frame]:
+    def _system(self, bodies: Bodies) -> tuple[ElementSystem, MeshFrame]:
         device = bodies.outside.device
         frame = self.body.moved(self._points.cpu(), self._breaks.cpu(), self.domain).to(device)
         admittance = 1 / self.impedance.to(device)
@@ -189,7 +197,9 @@ class ElementElectrodeSolver:
         return given
 
 
-def _independent(currents: Totals) -> tuple[Totals, Float64[Tensor, "currents rank"]]:
+def _independent(
+    currents: Totals,
+) -> tuple[Float64[Tensor, "rank electrodes"], Float64[Tensor, "currents rank"]]:
     """As many currents as their rank, and each given one as a sum of them."""
     if currents.requires_grad:
         return currents, torch.eye(len(currents), dtype=currents.dtype, device=currents.device)

@@ -31,7 +31,7 @@ _FLATTEST = 0.05  # of the quality 4√3 area / Σ sides², 1 for an equilateral
 _THINNEST = 0.1  # of the straight triangle's area: what |J| of a curved one may fall to
 
 
-class Frame(NamedTuple):
+class MeshFrame(NamedTuple):
     """The mesh that moves: its vertices, and how all nodes hang together."""
 
     vertices: Float64[Tensor, "vertices 2"]
@@ -52,12 +52,12 @@ class Frame(NamedTuple):
         first, last = vertices[:, self.edges].unbind(2)
         return torch.cat([vertices, first + self.share[:, None] * (last - first) + self.bulge], 1)
 
-    def to(self, device: torch.device) -> "Frame":
+    def to(self, device: torch.device) -> "MeshFrame":
         """The frame on a device."""
-        return Frame(*(part.to(device) for part in self))
+        return MeshFrame(*(part.to(device) for part in self))
 
 
-def fit(frame: Frame, batch: PhantomBatch) -> Positions:
+def fit(frame: MeshFrame, batch: PhantomBatch) -> Positions:
     """The positions of all nodes for each phantom."""
     start = frame.vertices.expand(len(batch), -1, -1)
     with torch.no_grad():
@@ -104,7 +104,7 @@ def _halve(batch: PhantomBatch, start: Tensor, end: Tensor, here: Tensor) -> Flo
     return low + 0.5 ** (_HALVINGS + 1)
 
 
-def _selected(frame: Frame, cuts: _Cuts, start: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _selected(frame: MeshFrame, cuts: _Cuts, start: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Which vertices move and the slots of their crossings, none of which makes a triangle too flat."""
     banned, corners = frame.fixed.expand(len(start), -1), frame.triangles[:, :3]
     for _ in range(_ATTEMPTS):
@@ -121,7 +121,7 @@ def _selected(frame: Frame, cuts: _Cuts, start: Tensor, target: Tensor) -> tuple
     return moved, which
 
 
-def _stuck(frame: Frame, cuts: _Cuts, banned: Tensor) -> Tensor:
+def _stuck(frame: MeshFrame, cuts: _Cuts, banned: Tensor) -> Tensor:
     """Where both ends of a cut edge are banned, the vertices across it are banned instead: they made it too flat."""
     ends = torch.stack([cuts.a, cuts.b], 2)
     both = cuts.used & banned.gather(1, cuts.a) & banned.gather(1, cuts.b)
@@ -134,7 +134,7 @@ def _stuck(frame: Frame, cuts: _Cuts, banned: Tensor) -> Tensor:
     return (banned & ~released) | added | frame.fixed
 
 
-def _chosen(frame: Frame, cuts: _Cuts, banned: Tensor) -> tuple[Tensor, Tensor]:
+def _chosen(frame: MeshFrame, cuts: _Cuts, banned: Tensor) -> tuple[Tensor, Tensor]:
     """Vertices that cover the cut edges, nearest crossings first, and the slot of the crossing of each."""
     ends = torch.cat([cuts.a, cuts.b], 1)
     cost = torch.cat([cuts.share, 1 - cuts.share], 1)
@@ -157,7 +157,7 @@ def _chosen(frame: Frame, cuts: _Cuts, banned: Tensor) -> tuple[Tensor, Tensor]:
     return moved, which
 
 
-def _relaxed(frame: Frame, vertices: Tensor, moved: Tensor) -> Tensor:
+def _relaxed(frame: MeshFrame, vertices: Tensor, moved: Tensor) -> Tensor:
     """Vertices inside that did not move, but have a neighbour that did, go towards the mean of their neighbours."""
     own = torch.arange(len(frame.around), device=vertices.device)[:, None]
     degree = (frame.around != own).sum(1, keepdim=True)
@@ -171,7 +171,7 @@ def _relaxed(frame: Frame, vertices: Tensor, moved: Tensor) -> Tensor:
 
 
 def _least_around(
-    frame: Frame, values: Float64[Tensor, "batch vertices"]
+    frame: MeshFrame, values: Float64[Tensor, "batch vertices"]
 ) -> Float64[Tensor, "batch vertices"]:
     """The least value of each vertex and its neighbours."""
     return reduce(torch.minimum, (values[:, k] for k in frame.around.T), values)
@@ -189,7 +189,7 @@ def _areas(vertices: Tensor, triangles: Int64[Tensor, "triangles 6"]) -> tuple[T
     return u * q - v * p, 2 * (u * u + v * v + p * p + q * q - u * p - v * q)
 
 
-def _bent(frame: Frame, batch: PhantomBatch, vertices: Tensor, moved: Tensor) -> Positions:
+def _bent(frame: MeshFrame, batch: PhantomBatch, vertices: Tensor, moved: Tensor) -> Positions:
     """All nodes: the middles between their vertices as before, those on an interface moved to it."""
     middles = frame.positions(vertices)[:, len(frame.fixed) :]
     with torch.no_grad():
@@ -207,7 +207,7 @@ def _bent(frame: Frame, batch: PhantomBatch, vertices: Tensor, moved: Tensor) ->
     return _unfolded(frame, vertices, middles, bent)
 
 
-def _samples(frame: Frame, vertices: Tensor, moved: Tensor) -> Float64[Tensor, "batch triangles 2"]:
+def _samples(frame: MeshFrame, vertices: Tensor, moved: Tensor) -> Float64[Tensor, "batch triangles 2"]:
     """A point that tells the side of each triangle: a vertex that is not on an interface, or its centre."""
     corners, still = vertices[:, frame.triangles[:, :3]], ~moved[:, frame.triangles[:, :3]]
     first = still.double().argmax(2)[..., None, None].expand(-1, -1, 1, 2)
@@ -220,7 +220,7 @@ def _normals(ends: Float64[Tensor, "batch slots 4"]) -> Float64[Tensor, "batch s
     return torch.stack([-y, x], -1)
 
 
-def _unfolded(frame: Frame, vertices: Tensor, straight: Tensor, bent: Tensor) -> Positions:
+def _unfolded(frame: MeshFrame, vertices: Tensor, straight: Tensor, bent: Tensor) -> Positions:
     """Bent middles, straight ones again in triangles that would fold."""
     with torch.no_grad():
         (a, b), (c, d) = tangents(torch.cat([vertices, bent], 1), frame.triangles)

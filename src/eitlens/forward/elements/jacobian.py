@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eitlens.errors import InputError
 from eitlens.forward.elements.conductivity import Interpolation
-from eitlens.forward.elements.fitting import Frame
+from eitlens.forward.elements.fitting import MeshFrame
 from eitlens.forward.elements.quadratic import gradients
 
 
@@ -72,7 +72,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    frame: Frame,
+    frame: MeshFrame,
     fields: Float64[Tensor, "unknowns electrodes"],
     interpolation: Interpolation,
     currents: Float64[Tensor, "currents electrodes"],

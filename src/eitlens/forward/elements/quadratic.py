@@ -83,7 +83,7 @@ def stiffness(metrics: Float64[Tensor, "batch triangles points 3"]) -> Float64[T
 
 
 def contact(
-    positions: Positions, edges: Int64[Tensor, "edges 3"], admittance: Float64[Tensor, "one_or_batch edges"]
+    positions: Positions, edges: Int64[Tensor, "edges 3"], admittance: Float64[Tensor, "_ edges"]
 ) -> Float64[Tensor, "batch entries"]:
     """The entries of all contacts' matrices on (first, last, middle, metal), admittance 1/z each."""
     place, weight = _gauss(positions.device)

@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from eitlens.forward.elements.tree import Level, Tree
 
-Entries = Float64[Tensor, "batch entries"]
-Potentials = Float64[Tensor, "one_or_batch unknowns currents"]
+Entries = Float64[Tensor, "_ entries"]
+Potentials = Float64[Tensor, "_ unknowns currents"]
 
 
 class Pivot(NamedTuple):
@@ -38,9 +38,10 @@ def factorise(tree: Tree, entries: Entries) -> list[Pivot]:
         else:
             front = _merged(level, rest)
         n = level.inner.shape[1]
-        factor = torch.linalg.cholesky_ex(front[..., :n, :n] + torch.diag_embed(level.spare)).L
+        factor = torch.linalg.cholesky_ex(front[..., :n, :n] + torch.diag_embed(level.spare).to(front)).L
         coupling = torch.linalg.solve_triangular(factor, front[..., :n, n:], upper=False)
-        rest = front[..., n:, n:] - coupling.mT @ coupling
+        both = (part.flatten(0, 1) for part in (front[..., n:, n:], coupling.mT, coupling))
+        rest = torch.unflatten(torch.baddbmm(*both, alpha=-1), 0, front.shape[:2])
         pivots.append(Pivot(factor, coupling))
     return pivots
 

@@ -9,23 +9,23 @@ from torch import Tensor
 
 from eitlens.forward.elements.body import ElementBody
 from eitlens.forward.elements.conductivity import Bodies
-from eitlens.forward.elements.fitting import Frame
+from eitlens.forward.elements.fitting import MeshFrame
 from eitlens.forward.elements.quadratic import contact, metric, stiffness
 from eitlens.forward.elements.sweep import change_of_load, solve
 from eitlens.forward.elements.tree import Tree
 from eitlens.memory import chunk_size
 
-Loads = Float64[Tensor, "one_or_batch unknowns currents"]
+Loads = Float64[Tensor, "_ unknowns currents"]
 
 # Copies of all the parts' matrices that are there at the same time while a body is solved; measured.
-_COPIES = 6
+_COPIES = 4
 
 
-class System(NamedTuple):
+class ElementSystem(NamedTuple):
     """The matrix A0 of the uniform bodies, by entries, and what the elements' matrices change in it."""
 
     tree: Tree
-    uniform: Float64[Tensor, "one_or_batch entries"]
+    uniform: Float64[Tensor, "_ entries"]
     change: Float64[Tensor, "batch entries_of_elements"]
 
     @property
@@ -49,8 +49,8 @@ class System(NamedTuple):
 
 
 def assemble(
-    body: ElementBody, tree: Tree, frame: Frame, bodies: Bodies, admittance: Float64[Tensor, "electrodes"]
-) -> System:
+    body: ElementBody, tree: Tree, frame: MeshFrame, bodies: Bodies, admittance: Float64[Tensor, "electrodes"]
+) -> ElementSystem:
     """The system of a batch, with the contacts' 1/z."""
     positions, sigma = bodies.at_points(frame)
     outside = bodies.outside
@@ -64,7 +64,7 @@ def assemble(
     ground = torch.ones(count, 1, dtype=torch.float64, device=device)
     entries = [part.expand(count, -1) for part in (uniform, under, ground)]
     excess = sigma - bodies.outside[:, None, None]
-    return System(tree, torch.cat(entries, 1), stiffness(metrics * excess[..., None]))
+    return ElementSystem(tree, torch.cat(entries, 1), stiffness(metrics * excess[..., None]))
 
 
 def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
@@ -74,5 +74,6 @@ def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
         for level in body.tree.levels
     )
     fields = body.tree.unknowns * currents
-    size = chunk_size(8 * _COPIES * (matrices + fields + len(body.tree.place)), bodies.outside.device)
+    numbers, device = matrices + fields + len(body.tree.place), bodies.outside.device
+    size = chunk_size(8 * _COPIES * numbers, device)
     return (slice(k, k + size) for k in range(0, len(bodies.outside), size))
