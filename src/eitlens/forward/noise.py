@@ -63,7 +63,7 @@ def _prepare(
 ) -> tuple[Float64[Tensor, "batch *rest"], Int64[Tensor, "batch"]]:
     data = checks.finite(given, "boundary data")
     data = data[None] if data.ndim < 3 else data
-    index = torch.as_tensor(range(len(data)) if index is None else index, device=data.device)
+    index = torch.as_tensor(torch.arange(len(data)) if index is None else index, device=data.device)
     if len(index) != len(data):
         raise InputError(f"index: expected one number for each of {len(data)} samples, got {len(index)}")
     return data, index
