@@ -137,7 +137,7 @@ def apply(tree: Tree, entries: Tensor, u: Tensor) -> Tensor:
     cut = [36 * len(tree.members), 16 * len(tree.extras)]
     found = torch.zeros_like(u)
     for part, members, width in zip(
-        entries.split([*cut, 1], 1), (tree.members, tree.extras), (6, 4), strict=False
+        torch.split(entries, [*cut, 1], 1), (tree.members, tree.extras), (6, 4), strict=False
     ):
         charges = part.view(len(part), -1, width, width) @ u[:, members]
         found = found.index_add(1, members.flatten(), charges.flatten(1, 2))
