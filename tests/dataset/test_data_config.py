@@ -49,7 +49,7 @@ def test_the_digest_tells_configurations_apart(tiny, other):
         ({"name": "a", "sampler": {"seed": "7"}}, "seed must be of type int, got '7'"),
         ({"name": "a", "sampler": {"disjoint": 1}}, "disjoint must be of type bool"),
         ({"name": "a", "currents": {"family": "square"}}, "must be one of cosine, sine"),
-        ({"name": "a", "solver": {"name": "fem"}}, "must be one of boundary-integral, grid"),
+        ({"name": "a", "solver": {"name": "fem"}}, "must be one of boundary-integral, elements, grid"),
         ({"name": "a", "solver": {"tolerance": "small"}}, "tolerance must be a number or left out"),
         ({"name": "a", "n": 4}, "n must be at least 16, got 4"),
         ({"name": "a", "train": -1}, "train must be at least 0, got -1"),

@@ -91,6 +91,15 @@ def test_the_default_for_continuous_currents(inside):
     assert relative(found, GridSolver(square).difference(phantom, given)) < 2e-3
 
 
+@pytest.mark.parametrize("count", [255, 256, 399, 400])
+def test_any_number_of_boundary_nodes(count):
+    """The nodes of the body are found again on the edges of the mesh, at their ends as well as between."""
+    solver = ElementSolver(Disk(8, count), 0.3)
+    nodes, frame = solver.body.mesh.nodes, solver.body.frame
+    found = solver._places()[:, :nodes] @ frame.positions(frame.vertices[None])[0]
+    assert float((found - solver.domain.boundary()).abs().max()) < 1e-4
+
+
 def test_a_concentric_disk():
     """Λ - Λ₁ on cos kθ is 2μ / (1 - μ) / k, μ = (1 - σ)/(1 + σ) r^2k."""
     disk, radius, sigma = Disk(8, 256), 0.6, 20.0

@@ -38,8 +38,7 @@ class Sensitivity:
     def matrix(self) -> Float64[Tensor, "currents readings *shape"]:
         """All derivatives."""
         if self._constant:
-            products = -(self.driven.permute(2, 0, 1)[:, :, None] @ self.read)[:, :, 0].mT
-            return torch.unflatten(products, -1, self.shape)
+            return -(self.driven.mT @ self.read).permute(1, 2, 0)
         shared = self._at_points(self.driven)[..., :, None] * self._at_points(self.read)[..., None, :]
         products = -shared.sum(2).permute(2, 3, 0, 1)
         return torch.unflatten(self.interpolation.transposed(products), -1, self.shape)

@@ -22,6 +22,8 @@ from eitlens.forward.elements.system import assemble, parts
 _NODES_AN_EDGE = 3.0
 """Boundary nodes of the body for each edge of the mesh: its finest resolves no less than half of their waves."""
 
+_SAME = 1e-9  # arclengths so close to each other are of one point
+
 
 @dataclass(frozen=True)
 class ElementSolver(Solver):
@@ -89,9 +91,10 @@ class ElementSolver(Solver):
         """The values at the boundary nodes of the body from those at the nodes of the mesh."""
         mesh, s = self.body.mesh, self.domain.arclength()
         start = torch.from_numpy(mesh.arclength)
-        k = (torch.searchsorted(start, s + 1e-9) - 1) % mesh.boundary
-        length = (start.roll(-1) - start) % self.domain.perimeter
-        t = 2 * ((s - start[k]) % self.domain.perimeter) / length[k] - 1
+        around = self.domain.perimeter
+        k = (torch.searchsorted(start, s + _SAME) - 1) % mesh.boundary
+        length = (start.roll(-1) - start) % around
+        t = 2 * ((s - start[k] + _SAME) % around - _SAME) / length[k] - 1
         nodes = torch.stack([k, (k + 1) % mesh.boundary, torch.from_numpy(mesh.middle)[k]], 1)
         table = torch.zeros(len(s), self.body.tree.unknowns, dtype=torch.float64)
         return table.scatter_add(1, nodes, line(t))

@@ -17,22 +17,43 @@ from eitlens.memory import chunk_size
 
 Loads = Float64[Tensor, "_ unknowns currents"]
 
-# Copies of all the parts' matrices that are there at the same time while a body is solved; measured.
-_COPIES = 4
+# Copies of all the matrices of parts that are there at the same time while a body is solved; measured: 2.
+_COPIES = 3
+# Bytes of matrices that a CPU has at a time: larger arrays leave its cache and come from the system anew each time,
+# which takes two to three times as long.
+_CACHE = 2 * 2**20
 
 
 class ElementSystem(NamedTuple):
-    """The matrix A0 of the uniform bodies, by entries, and what the elements' matrices change in it."""
+    """The matrices of a batch: A0 of the uniform bodies, A = A0 + Δ, by their entries."""
 
     tree: Tree
-    uniform: Float64[Tensor, "_ entries"]
-    change: Float64[Tensor, "batch entries_of_elements"]
+    metrics: Float64[Tensor, "_ triangles points 3"]
+    sigma: Float64[Tensor, "batch triangles points"]
+    outside: Float64[Tensor, "batch"]
+    rest: Float64[Tensor, "_ entries_of_contacts"]
+    """The contacts, and the unknown 0 held fast."""
+
+    @property
+    def uniform(self) -> Float64[Tensor, "_ entries"]:
+        """The entries of A0: once for all bodies that share them."""
+        same = len(self.metrics) == 1 and bool((self.outside == self.outside[0]).all())
+        outside = self.outside[:1] if same else self.outside
+        return self._with_rest(stiffness(self.metrics * outside[:, None, None, None]))
+
+    @property
+    def change(self) -> Float64[Tensor, "batch entries_of_elements"]:
+        """The entries of Δ."""
+        excess = self.sigma - self.outside[:, None, None]
+        return stiffness(self.metrics * excess[..., None])
 
     @property
     def whole(self) -> Float64[Tensor, "batch entries"]:
-        """The entries of A = A0 + Δ."""
-        rest = self.uniform.shape[1] - self.change.shape[1]
-        return self.uniform + torch.nn.functional.pad(self.change, (0, rest))
+        """The entries of A."""
+        return self._with_rest(stiffness(self.metrics * self.sigma[..., None]))
+
+    def _with_rest(self, entries: Tensor) -> Float64[Tensor, "_ entries"]:
+        return torch.cat([entries, self.rest.expand(len(entries), -1)], 1)
 
     def uniform_potentials(self, load: Loads) -> Loads:
         """The potentials u0 of the uniform bodies: A0 u0 = load."""
@@ -53,18 +74,10 @@ def assemble(
 ) -> ElementSystem:
     """The system of a batch, with the contacts' 1/z."""
     positions, sigma = bodies.at_points(frame)
-    outside = bodies.outside
-    if len(positions) == 1 and bool((outside == outside[0]).all()):
-        outside = outside[:1]
-    metrics = metric(positions, frame.triangles)
-    device = positions.device
-    under = contact(positions, body.contacts.to(device), admittance[body.electrode.to(device)][None])
-    uniform = stiffness(metrics * outside[:, None, None, None])
-    count = max(len(uniform), len(under))
-    ground = torch.ones(count, 1, dtype=torch.float64, device=device)
-    entries = [part.expand(count, -1) for part in (uniform, under, ground)]
-    excess = sigma - bodies.outside[:, None, None]
-    return ElementSystem(tree, torch.cat(entries, 1), stiffness(metrics * excess[..., None]))
+    edges, electrode = body.contacts.to(positions.device), body.electrode.to(positions.device)
+    under = contact(positions, edges, admittance[electrode][None])
+    rest = torch.nn.functional.pad(under, (0, 1), value=1.0)
+    return ElementSystem(tree, metric(positions, frame.triangles), sigma, bodies.outside, rest)
 
 
 def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
@@ -76,4 +89,6 @@ def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
     fields = body.tree.unknowns * currents
     numbers, device = matrices + fields + len(body.tree.place), bodies.outside.device
     size = chunk_size(8 * _COPIES * numbers, device)
+    if device.type == "cpu":
+        size = min(size, max(1, _CACHE // (8 * numbers)))
     return (slice(k, k + size) for k in range(0, len(bodies.outside), size))
