@@ -105,8 +105,8 @@ MISTAKES: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (eit.Disk, (200.0,), "Disk: cells a side: expected a whole number, got 200.0"),
     (eit.Disk, (200, "many"), "Disk: boundary nodes: expected a whole number, got 'many'"),
     (eit.GridSolver, (200,), r"GridSolver is for the Square, got 200: write Square\(200\)"),
-    (Electrodes, (4.0,), "Electrodes: count: expected a whole number, got 4.0"),
-    (Electrodes, (4, 0.5, "low"), "Electrodes: impedance: expected real numbers, got <U3"),
+    (Electrodes.even, (eit.Disk(8), 4.0), "Electrodes: count: expected a whole number, got 4.0"),
+    (Electrodes.even, (eit.Disk(8), 4, 0.5, "low"), "Electrodes: impedance: expected real numbers, got <U3"),
     (
         eit.BoundaryIntegralSolver,
         (200,),

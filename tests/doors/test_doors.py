@@ -95,6 +95,12 @@ def test_a_body(tmp_path):
     assert json.loads((tmp_path / "data" / "manifest.json").read_text())["body"] == "pear"
 
 
+def test_a_body_by_its_outline(tmp_path):
+    eit.register("body", "tank", eit.bodies.ellipse(0.2, 0.17, "tank"))
+    data = {"body": "tank", "sampler": DATA["sampler"] | {"shapes": "in-the-pear"}}
+    assert whole_way(tmp_path, "pear", data, {}, CIRCLE, "tank")["domain"] == "tank"
+
+
 def test_the_pear_solves_its_neumann_problem():
     """The flux of Re w and of Im w² gives back these functions, less their means over the boundary."""
     from pear import Pear

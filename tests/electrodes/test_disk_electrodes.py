@@ -224,7 +224,7 @@ def test_what_cannot_be() -> None:
     for wrong in ({"count": 1}, {"coverage": 1.0}):
         with pytest.raises(InputError, match="Electrodes need 2 <= count"):
             even(**wrong)
-    with pytest.raises(InputError, match="needs a solver on a Disk, got one on a Square"):
+    with pytest.raises(InputError, match="a solver on a square, but electrodes on a disk"):
         CompleteElectrodeSolver(BoundaryIntegralSolver(Square(8)), even())
     with pytest.raises(InputError, match="at least 2 points"):
         solver(even(4), points=1)

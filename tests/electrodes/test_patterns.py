@@ -225,6 +225,7 @@ def test_a_pattern_of_ones_own() -> None:
         (lambda: Pattern([[1.0, -1.0]], [[1.0, -1.0, 0.0]]), "do not go with readings"),
         (lambda: Pattern([[1.0, -1.0]], [[1.0, -1.0]], [[True, False]]), r"mask: expected \(1, 1\)"),
         (lambda: Pattern([[1.0, float("nan")]], [[1.0, -1.0]]), "NaN"),
+        (lambda: Pattern([[1.0, -1.0], [0.0, 0.0]], [[1.0, -1.0]]), "stimulation 2 drives no current"),
         (lambda: Pattern.named("sideways", 16), "pattern must be one of adjacent"),
         (lambda: Pattern.named("skip-15", 16), "can skip 0 to 14"),
         (lambda: Pattern.named("all-against-17", 16), "numbered 1 to 16"),

@@ -73,9 +73,9 @@ def polygon(
 ) -> SmoothBody:
     """Make a polygon by its vertices, in metres, in order and either way round, with rounded corners.
 
-    The outline is the mean of the polygon's with Gaussian weights in arclength, so it is analytic, and within rounding
-    the polygon's own three radii away from a corner. A right angle has `radius` as its smallest radius of curvature;
-    without one it is 5 % of half the longer side.
+    The outline is the mean of the polygon's with Gaussian weights in arclength, so it is analytic; three radii away
+    from a right angle it is off the polygon by two thousandths of the radius. `radius` is the smallest radius of
+    curvature at a right angle, and sharper corners have smaller ones; without one it is 5 % of half the longer side.
     """
     z = _points(vertices, name, 3)
     check_simple(z, name)
@@ -85,10 +85,10 @@ def polygon(
     edge = z.roll(-1) - z
     ends = torch.cumsum(edge.abs(), 0)
     perimeter = float(ends[-1])
-    sigma = width * math.sqrt(math.pi) / 2  # |z'|² / |z''| at a right angle is 2σ/√π
+    sigma = width * 2 / math.sqrt(math.pi)  # |z'|² / |z''| at a right angle is σ √π / 2
     count = math.ceil(_CUT * perimeter / (2 * math.pi * sigma))
     if count > MOST_ORDERS:
-        smallest = _CUT * perimeter / (math.sqrt(math.pi) * math.pi * MOST_ORDERS)
+        smallest = width * count / MOST_ORDERS
         raise InputError(f"{name}: a radius of {width:.3g} is too small: give at least {smallest:.3g}")
     wave = torch.arange(-count, count + 1, dtype=torch.float64) * (2 * math.pi / perimeter)
     turn = torch.polar(
@@ -126,7 +126,7 @@ def through(points: Sequence[Sequence[float]], name: str = "outline") -> SmoothB
 
 
 def thorax(width: float = _CHEST_WIDTH, name: str = "thorax") -> SmoothBody:
-    """Make a chest as a section from below shows it, its front at the top: so wide, in metres, and 0.67 as deep.
+    """Make a chest as a section from below shows it, its front at the top: so wide, in metres, and two thirds as deep.
 
     >>> eit.bodies.thorax().scale
     0.17

@@ -1,6 +1,7 @@
 """What a solver with electrodes is, and readings in volts from a body, its electrodes, a pattern and a phantom."""
 
 import math
+from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -8,7 +9,6 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks, random
-from eitlens.domain import Disk
 from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
@@ -63,9 +63,12 @@ def simulate_readings(
     """
     check_pattern(electrodes, pattern)
     depth = checks.positive_number(height, "height")
-    chosen = solver_for(electrodes) if solver is None else solver
     basis = pattern.basis()
-    potentials = chosen.voltages(conductivity, basis.stimulations / depth)
+    currents = basis.stimulations / depth
+    if solver is None:
+        potentials = _solved(electrodes, conductivity, currents)
+    else:
+        potentials = solver.voltages(conductivity, currents)
     return pattern.read(torch.einsum("lr,...re->...le", basis.mixing.to(potentials), potentials))
 
 
@@ -100,9 +103,15 @@ def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
         )
 
 
-def solver_for(electrodes: Electrodes) -> ElectrodeSolver:
-    """The solver that suits the body: exact electrodes on the disk, finite elements elsewhere."""
+def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) -> Potentials:
+    """By exact electrodes and boundary integrals where they hold: smooth inclusions apart; or else by finite elements.
+
+    Whatever else may be wrong, the elements say as well.
+    """
     body = electrodes.body
-    if body.name == Disk.name:
-        return CompleteElectrodeSolver(BoundaryIntegralSolver(body), electrodes)
-    return ElementElectrodeSolver(body, electrodes.starts, electrodes.ends, electrodes.relative_impedance)
+    if not body.corners:
+        with suppress(InputError):
+            exact = CompleteElectrodeSolver(BoundaryIntegralSolver(body), electrodes)
+            return exact.voltages(conductivity, currents)
+    layout = (electrodes.starts, electrodes.ends, electrodes.relative_impedance)
+    return ElementElectrodeSolver(body, *layout).voltages(conductivity, currents)

@@ -8,26 +8,28 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.domain import Disk
+from eitlens.domain import Disk, Domain
 from eitlens.electrodes.layout import Electrodes
-from eitlens.electrodes.waves import EmptyTank, empty_tank
+from eitlens.electrodes.waves import Circle, EmptyTank, empty_tank
 from eitlens.errors import InputError
 from eitlens.forward.base import Solver
 from eitlens.forward.currents import project
 from eitlens.memory import cached
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch
-from eitlens.phantom.raster import room
+from eitlens.phantom.batch import ShapeGroup
 
 Totals = Float64[Tensor, "currents electrodes"]
 Voltages = Float64[Tensor, "*batch currents electrodes"]
 Resistances = Float64[Tensor, "*batch electrodes electrodes"]
 # Of what the waves that are left out carry, and the most waves there are without being asked for.
 _TOLERANCE, _MOST_WAVES = 1e-9, 128
+# Points of an outline that tell how near to the boundary it comes.
+_OUTLINE = 64
 
 
 @dataclass(frozen=True)
 class CompleteElectrodeSolver:
-    """A solver for the voltages U of electrodes e_k through which currents I flow into a disk.
+    """A solver for the voltages U of electrodes e_k through which currents I flow into a body.
 
     Inside div(σ∇u) = 0. No current passes between electrodes. On e_k the metal has one potential, and the contact
     takes its share: u + z g = U_k with the density g = σ ∂u/∂n, ∫ g = I_k over e_k.
@@ -36,8 +38,9 @@ class CompleteElectrodeSolver:
     is computed once for all bodies (`electrodes/waves.py` has the equations, and how exact they are).
 
     `waves` is how many orders there are. None takes as many as the inclusions need for nine digits: ρ^(2 waves) = 1e-9
-    for inclusions within the radius ρ, but no more than the boundary nodes of `solver` can carry, and 128 at most.
-    Each electrode has `points` nodes. U is a symmetric function of I. Differentiable in the body.
+    for inclusions within the radius ρ, after the Riemann map, but no more than the boundary nodes of `solver` can
+    carry, and 128 at most. Each electrode has `points` nodes. U is a symmetric function of I. Differentiable in the
+    inclusions, in places, widths and impedances.
 
     Reference: E. Somersalo, M. Cheney, D. Isaacson, SIAM J. Appl. Math. 52 (1992).
 
@@ -54,11 +57,11 @@ class CompleteElectrodeSolver:
     waves: int | None = None
 
     def __post_init__(self) -> None:
-        if self.solver.domain.name != Disk.name:
-            other = type(self.solver.domain).__name__
-            raise InputError(f"CompleteElectrodeSolver needs a solver on a Disk, got one on a {other}")
-        if self.electrodes.body.name != Disk.name:
-            raise InputError(f"CompleteElectrodeSolver: the electrodes sit on a {self.electrodes.body.name}")
+        body, own = self.solver.domain, self.electrodes.body
+        if (body.name, body.perimeter) != (own.name, own.perimeter):
+            raise InputError(
+                f"CompleteElectrodeSolver: a solver on a {body.name}, but electrodes on a {own.name}"
+            )
         if bool((self.electrodes.widths <= 0).any()):
             raise InputError("CompleteElectrodeSolver needs electrodes of some width, got points of width 0")
         if self.points < 2:
@@ -104,23 +107,22 @@ class CompleteElectrodeSolver:
         """The waves that the inclusion next to the boundary needs."""
         if not batch.groups:
             return 1
-        domain = self.solver.domain
-        far = 1 - min(float(room(domain, group).min()) for group in batch.groups)
+        far, domain = max(_reach(self.solver.domain, group) for group in batch.groups), self.solver.domain
         most = min(_MOST_WAVES, (domain.boundary_size - 1) // 2)
         needed = math.log(_TOLERANCE) / (2 * math.log(far)) if 0 < far < 1 else most
         return max(1, min(most, math.ceil(needed)))
 
     def _tank(self, outside: Float64[Tensor, "bodies"], count: int) -> EmptyTank:
-        """The empty tank for a conductivity σ: that of a disk of conductivity 1 with impedances σ z."""
-        row, contact = self.electrodes, self.electrodes.relative_impedance
+        """The empty tank for a conductivity σ: that of a body of conductivity 1 with impedances σ z."""
+        row, contact, body = self.electrodes, self.electrodes.relative_impedance, self.solver.domain
         places, halves = row.places.to(outside), row.widths.to(outside) / 2
         same = not outside.requires_grad and bool((outside == outside[0]).all())
         if same and not (places.requires_grad or halves.requires_grad or contact.requires_grad):
             known = [tuple(part.tolist()) for part in (places, halves, contact * float(outside[0]))]
-            return _known(known[0], known[1], known[2], count, self.points, outside.device)
+            return _known(known[0], known[1], known[2], count, self.points, body, outside.device)
         ones = outside.new_ones(len(outside), row.count)
         touch = contact.to(outside) * outside[:, None]
-        return empty_tank(places * ones, halves * ones, touch, count, self.points)
+        return empty_tank(places * ones, halves * ones, touch, count, self.points, _onto(body))
 
     def _check(self, currents: Totals) -> Totals:
         """The totals, checked, as float64: arrays and lists will do."""
@@ -136,6 +138,24 @@ class CompleteElectrodeSolver:
         return project(given)
 
 
+def _reach(domain: Domain, group: ShapeGroup) -> float:
+    """How far from the centre of the disk the shapes come, after the Riemann map."""
+    outline = group.kind.outline(group.parameters.detach(), _OUTLINE)[group.present]
+    return float(domain.conformal_map(outline).value.abs().max())
+
+
+def _onto(body: Domain) -> Circle | None:
+    """Angles on the circle and their slopes dθ/ds from arclengths on the boundary; the disk needs none."""
+    if body.name == Disk.name:
+        return None
+
+    def circle(s: Tensor) -> tuple[Tensor, Tensor]:
+        image = body.conformal_map(body.place(s))
+        return image.value.angle(), image.first.abs()
+
+    return circle
+
+
 @cached
 def _known(
     angles: tuple[float, ...],
@@ -143,9 +163,10 @@ def _known(
     impedances: tuple[float, ...],
     count: int,
     points: int,
+    body: Domain,
     device: torch.device,
 ) -> EmptyTank:
     """The empty tank of a layout in plain numbers, remembered."""
     layout = torch.tensor([angles, half_widths, impedances], dtype=torch.float64, device=device)
     arcs, halves, contact = layout.unbind()
-    return empty_tank(arcs, halves, contact, count, points)
+    return empty_tank(arcs, halves, contact, count, points, _onto(body))

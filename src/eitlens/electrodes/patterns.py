@@ -22,8 +22,10 @@ from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.registry import Registry
 
+_SUM = 1e-6
+"""A sum this small, relative to the largest term, is zero: measured currents are given in few digits."""
 _ZERO = 1e-9
-"""A sum this small, relative to the largest term, is zero but for rounding."""
+"""What is this small, relative to the rest, is rounding."""
 _RANK = 1e-8
 """Stimulations below this part of the largest are combinations of the others but for rounding."""
 _DIGITS = 6
@@ -72,6 +74,9 @@ class Pattern:
         read = _rows(
             reading, "reading", (2, 3), "a channel is a difference of electrodes: its weights sum to zero"
         )
+        if not bool((drive != 0).any(-1).all()):
+            k = int((drive == 0).all(-1).to(torch.int8).argmax())
+            raise InputError(f"pattern: stimulation {k + 1} drives no current: leave it out")
         if read.shape[-1] != drive.shape[1] or (read.ndim == 3 and len(read) != len(drive)):
             raise InputError(
                 f"pattern: {tuple(drive.shape)} stimulations (L, E) do not go with readings of shape "
@@ -242,7 +247,7 @@ def _rows(given: object, name: str, dimensions: tuple[int, ...], why: str) -> Te
     if rows.ndim not in dimensions or 0 in rows.shape or rows.shape[-1] > MOST_ELECTRODES:
         shape = "(L, E)" if dimensions == (2,) else "(M, E) or (L, M, E)"
         raise InputError(f"pattern: {name}: expected {shape} values, got shape {tuple(rows.shape)}")
-    wrong = rows.sum(-1).abs() > _ZERO * rows.abs().amax(-1)
+    wrong = rows.sum(-1).abs() > _SUM * rows.abs().amax(-1)
     if bool(wrong.any()):
         k = torch.nonzero(wrong)[0].tolist()
         total = float(rows.sum(-1)[tuple(k)])

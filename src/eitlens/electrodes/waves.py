@@ -16,6 +16,7 @@ the body at the distance ρ from the centre is felt through wave k like ρ^k on 
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -26,6 +27,7 @@ from eitlens.forward.base import Modes
 from eitlens.forward.integral.solver import solve_each
 
 Angles = Float64[Tensor, "*layouts electrodes"]
+Circle = Callable[[Tensor], tuple[Tensor, Tensor]]
 # Contacts with z / h well above this have a layer at the edges that needs crowded nodes.
 _LAYER = 1e-6
 
@@ -50,12 +52,19 @@ class EmptyTank(NamedTuple):
 
 
 def empty_tank(
-    angles: Angles, half_widths: Angles, impedances: Angles, count: int, points: int = 16
+    angles: Angles,
+    half_widths: Angles,
+    impedances: Angles,
+    count: int,
+    points: int = 16,
+    onto: Circle | None = None,
 ) -> EmptyTank:
     """The empty tank with electrodes around some angles (radians), for waves up to `count`.
 
     The impedances are those of a disk of conductivity 1, in units of its radius: 0 is perfect contact. Differentiable
-    in all three; many layouts at once have their dimensions in front.
+    in all three; many layouts at once have their dimensions in front. Of another body, `onto` takes arclengths on its
+    boundary, which then stand for the angles, to the angles on the circle after its Riemann map, and to dθ/ds there:
+    potentials and charges are the same on both, and only the contact feels the length of the electrodes.
 
     The density is found by charges at `points` nodes t = cos w(θ) of each electrode, -1 < t < 1, where θ is evenly
     spaced. With perfect contact g ~ 1 / √(1 - t²), and w = θ makes the charges smooth. A contact impedance rounds that
@@ -81,9 +90,12 @@ def empty_tank(
     place = even - crowding / 2 * torch.sin(2 * even)
     # ds / dθ, the length of electrode for a step in θ.
     speed = half_widths[..., None] * place.sin() * (1 - crowding * torch.cos(2 * even))
-    at = (angles[..., None] + half_widths[..., None] * place.cos()).flatten(-2)
+    s = (angles[..., None] + half_widths[..., None] * place.cos()).flatten(-2)
+    at, rate = (s, torch.ones_like(s)) if onto is None else onto(s)
     contact = impedances[..., None] / (speed * math.pi / points)
-    matrix = _logarithm(at, (speed / even.sin()).flatten(-2), even) + torch.diag_embed(contact.flatten(-2))
+    matrix = _logarithm(at, (speed / even.sin()).flatten(-2) * rate, even) + torch.diag_embed(
+        contact.flatten(-2)
+    )
     order = torch.arange(1, count + 1, dtype=torch.float64, device=angles.device)
     wave = order * at[..., None]
     waves = torch.cat([wave.cos(), wave.sin()], -1) / math.sqrt(math.pi)
