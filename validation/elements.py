@@ -10,8 +10,6 @@
 4. σ from 1e-3 to 1e3 in one body: the loss of digits, as the asymmetry of the electrodes' resistances.
 """
 
-import math
-
 import torch
 from study import OUT, expect, fitted_order
 from torch import Tensor
@@ -32,9 +30,10 @@ BODIES, SEED = 32, 0
 
 def tank(electrodes: Electrodes, size: float | None) -> ElementElectrodeSolver:
     """The same electrodes by arclength."""
-    start = (electrodes.centers() - electrodes.width / 2) % (2 * math.pi)
-    contact = torch.full((electrodes.count,), electrodes.impedance, dtype=torch.float64)
-    return ElementElectrodeSolver(Disk(8), start, start + electrodes.width, contact, size)
+    start = electrodes.starts % electrodes.body.perimeter
+    return ElementElectrodeSolver(
+        electrodes.body, start, start + electrodes.widths, electrodes.impedance, size
+    )
 
 
 def neighbours(count: int) -> Tensor:
@@ -57,7 +56,7 @@ def by_size() -> dict[str, list[float]]:
     """Study 1: errors by impedance and size, the default last."""
     found = {}
     for impedance in IMPEDANCES:
-        electrodes, given = Electrodes(32, 0.5, impedance), neighbours(32)
+        electrodes, given = Electrodes.even(Disk(8), 32, 0.5, impedance), neighbours(32)
         truth = exact(electrodes).difference(CIRCLES, given)
         found[f"z = {impedance:g}"] = [
             relative(tank(electrodes, size).difference(CIRCLES, given), truth) for size in (*SIZES, None)
@@ -85,7 +84,7 @@ def pairs() -> list[Phantom]:
 
 def fitted_and_not(size: float) -> tuple[Tensor, Tensor]:
     """Study 2: errors of each body with σ fitted, and with σ sampled on the mesh as it is."""
-    electrodes, given, bodies = Electrodes(16, 0.5, 0.1), neighbours(16), pairs()
+    electrodes, given, bodies = Electrodes.even(Disk(8), 16, 0.5, 0.1), neighbours(16), pairs()
     solver, batch = tank(electrodes, size), stack(bodies)
     truth = torch.stack([exact(electrodes).difference(body, given) for body in bodies])
     frame = solver.body.frame
@@ -134,7 +133,7 @@ def main() -> None:
             relative_default(body) < 1e-3,
             f"{body.name}: {relative_default(body):.1e} off at the default size",
         )
-    resistance = tank(Electrodes(16, 0.5, 1e-6), 0.12).voltages(
+    resistance = tank(Electrodes.even(Disk(8), 16, 0.5, 1e-6), 0.12).voltages(
         Phantom(CIRCLES.shapes, [1e-3, 1e3]), torch.eye(16, dtype=torch.float64) - 1 / 16
     )
     loss = float((resistance - resistance.T).abs().max() / resistance.abs().max())

@@ -113,5 +113,6 @@ def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) ->
         with suppress(InputError):
             exact = CompleteElectrodeSolver(BoundaryIntegralSolver(body), electrodes)
             return exact.voltages(conductivity, currents)
-    layout = (electrodes.starts, electrodes.ends, electrodes.relative_impedance)
-    return ElementElectrodeSolver(body, *layout).voltages(conductivity, currents)
+    start, contact = electrodes.starts % body.perimeter, electrodes.relative_impedance
+    elements = ElementElectrodeSolver(body, start, start + electrodes.widths, contact)
+    return elements.voltages(conductivity, currents)
