@@ -1,4 +1,4 @@
-"""What a domain is: a body Ω, a grid of nodes inside it and a closed loop of nodes on its boundary.
+"""The contract of a domain: a body Ω, a grid of nodes inside it and a closed loop of nodes on its boundary.
 
 Everything above `domain/` sees the body through this class alone. A new body is one file beside this one.
 """
@@ -48,7 +48,7 @@ class Domain(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What the body is called, in files and messages, whatever its grid."""
+        """The name of the body in files and messages, whatever its grid."""
 
     @property
     def scale(self) -> float:
@@ -131,7 +131,7 @@ class Domain(ABC):
         return ()
 
     def describe_boundary(self) -> str:
-        """How many boundary values there are, in words, for error messages."""
+        """The number of boundary values in words, for error messages."""
         return f"{self.boundary_size} boundary values"
 
     def explain_boundary(self, got: int) -> str:
@@ -153,7 +153,7 @@ class Domain(ABC):
         return torch.atan2(y, x)
 
     def inside(self, device: torch.device = CPU) -> Bool[Tensor, "nx ny"]:
-        """Which nodes of the grid lie in the body or on its boundary."""
+        """The nodes of the grid that lie in the body or on its boundary."""
         return self.clearance(self.nodes(device)) > -1e-9
 
 

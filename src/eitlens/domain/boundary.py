@@ -119,7 +119,7 @@ def _fit(s: Array, values: Array, domain: Domain) -> CubicHermiteSpline:
 
 
 def _snapped(s: Array, domain: Domain) -> tuple[Array, Array]:
-    """Which points are at a corner, and the points with these exactly there."""
+    """A mask of the points at a corner, and the points with these exactly there."""
     at_corner, snapped = np.zeros(len(s), bool), s
     for end in (*domain.corners, domain.perimeter) if domain.corners else ():
         close = np.abs(s - end) < TOGETHER

@@ -143,7 +143,7 @@ def _on_boundary(curve: ClosedCurve, centre: complex, size: int) -> tuple[Tensor
 
 
 def _tail(value: Complex128[Tensor, "nodes"]) -> float:
-    """How far the spectrum has fallen at its upper end."""
+    """The part of the spectrum that is left at its upper end."""
     spectrum = torch.fft.fft(value).abs()
     size = len(value)
     return float(spectrum[3 * size // 8 : 5 * size // 8].amax() / spectrum.amax())

@@ -99,7 +99,7 @@ class SmoothBody(Domain):
         return torch.view_as_real(curve.place(arclength * (2 * torch.pi / curve.perimeter)))
 
     def inside(self, device: torch.device = CPU) -> Bool[Tensor, "nx ny"]:
-        """Which nodes of the grid lie in the body or on its boundary."""
+        """The nodes of the grid that lie in the body or on its boundary."""
         return _inside(self.coefficients, self.n, device).clone()
 
     def clearance(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:

@@ -65,7 +65,7 @@ class Square(Domain):
         return 0.0, 2.0, 4.0, 6.0
 
     def describe_boundary(self) -> str:
-        """How many boundary values there are."""
+        """The number of boundary values in words."""
         return f"{4 * self.n} boundary values (4 × {self.n} cells)"
 
     def explain_boundary(self, got: int) -> str:
@@ -108,7 +108,7 @@ class Square(Domain):
     def room(
         self, outline: Float64[Tensor, "*shapes points 2"], bounds: Float64[Tensor, "*shapes 4"]
     ) -> Float64[Tensor, "*shapes"]:
-        """That of the box, exactly: its sides are along those of the square."""
+        """The clearance of the bounding box, which is exact: its sides are along those of the square."""
         return 1.0 - bounds.abs().amax(-1)
 
     def locate(self, points: Float64[Tensor, "*points 2"]) -> Float64[Tensor, "*points"]:
@@ -126,7 +126,7 @@ class Square(Domain):
         return extend(values, self.n)
 
     def background(self, values: Float64[Tensor, "*batch boundary"]) -> Float64[Tensor, "*batch boundary"]:
-        """That function at the boundary nodes, which are nodes of the grid."""
+        """The potential at the boundary nodes, which are nodes of the grid."""
         return self.trace(self.extend(values))
 
     def extend_with_gradient(self, values: Float64[Tensor, "*batch boundary"]) -> Extension:

@@ -55,7 +55,7 @@ def extend_with_gradient(values: Float64[Tensor, "*batch boundary"], n: int) -> 
 
 
 def _across(sides: _Sides, n: int) -> tuple[Field, Field]:
-    """What the value and the gradient share: left with right, bottom with top, as modes along each."""
+    """The common part of value and gradient: left with right, bottom with top, as modes along each."""
     across, _ = _profiles(n, sides.top.device)
     return _pair(sides.left, sides.right, across), _pair(sides.bottom, sides.top, across)
 

@@ -1,4 +1,4 @@
-"""What a solver with electrodes is, and readings in volts from a body, its electrodes, a pattern and a phantom."""
+"""The contract of a solver with electrodes, and readings in volts from electrodes, a pattern and a phantom."""
 
 import math
 from contextlib import suppress

@@ -139,7 +139,7 @@ class CompleteElectrodeSolver:
 
 
 def _reach(domain: Domain, group: ShapeGroup) -> float:
-    """How far from the centre of the disk the shapes come, after the Riemann map."""
+    """The largest distance of the shapes from the centre of the disk, after the Riemann map."""
     outline = group.kind.outline(group.parameters.detach(), _OUTLINE)[group.present]
     return float(domain.conformal_map(outline).value.abs().max())
 

@@ -1,4 +1,4 @@
-"""What a device makes of the potentials of its electrodes: gains, common mode, sources that are off, leaks."""
+"""From the potentials of electrodes to the readings of a device: gains, common mode, sources that are off, leaks."""
 
 from dataclasses import dataclass
 
@@ -140,7 +140,7 @@ class Instrument:
 
 
 def _shares(currents: Stimulation) -> Stimulation:
-    """What each electrode has of the positive currents, as a share of their sum; nothing where there are none."""
+    """The share of each electrode in the sum of the positive currents; nothing where there are none."""
     positive = currents.clamp(min=0)
     total = positive.sum(-1, keepdim=True)
     return positive / torch.where(total > 0, total, 1.0)

@@ -131,7 +131,7 @@ class Electrodes:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of electrodes."""
         return len(self.places)
 
     @property

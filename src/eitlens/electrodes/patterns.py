@@ -129,12 +129,12 @@ class Pattern:
 
     @property
     def electrodes(self) -> int:
-        """How many electrodes there are."""
+        """The number of electrodes."""
         return self.stimulation.shape[1]
 
     @property
     def count(self) -> int:
-        """How many readings there are."""
+        """The number of readings."""
         return int(self.mask.sum())
 
     @property

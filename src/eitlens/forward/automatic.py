@@ -50,7 +50,7 @@ SOLVERS: Registry[Callable[..., Solver]] = Registry(
 
 @dataclass(frozen=True)
 class Effort:
-    """How exact the data are to be, and how much work that may take."""
+    """The accuracy wanted of the data, and the work it may take."""
 
     tolerance: float = 1e-9
     """Relative error of the boundary integral equation."""

@@ -62,7 +62,7 @@ def widest(runs: Runs, metric: str) -> float:
 
 
 def reach(runs: Runs, cell: Cell, metric: str) -> tuple[float, float]:
-    """Where the metric of a cell may lie: the 95 % intervals of its runs together.
+    """The range in which the metric of a cell may lie: the 95 % intervals of its runs together.
 
     With fewer than `ENOUGH` runs the widest range of all cells is added on both sides.
     """

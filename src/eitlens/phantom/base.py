@@ -1,4 +1,4 @@
-"""What a shape is. A new kind is one file and a line in `kinds.py`."""
+"""The contract of a shape. A new kind is one file and a line in `kinds.py`."""
 
 import math
 from abc import ABC, abstractmethod

@@ -60,7 +60,7 @@ class PhantomBatch:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """The device of the tensors."""
         return self.outside.device
 
     def __getitem__(self, index: slice | Tensor) -> "PhantomBatch":

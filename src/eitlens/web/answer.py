@@ -37,7 +37,7 @@ Image = Float64[Tensor, "nx ny"]
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known to the networks, and, for scoring them, to the page alone."""
+    """The data known to the networks and, for scoring them, the truth known to the page alone."""
 
     measurement: Measurement
     difference: Data

@@ -31,7 +31,7 @@ LOCAL = "localhost"
 
 @dataclass(frozen=True)
 class Server:
-    """What a request can reach."""
+    """The state that a request can reach."""
 
     gallery: Gallery
     jobs: Jobs

@@ -38,7 +38,7 @@ class Gallery:
                 raise InputError(f"models: there is no network {name!r} here: there are {known}")
 
     def settings(self) -> dict[str, Any]:
-        """What the page of a server knows before it starts: who computes, and which networks there are."""
+        """The settings that the page of a server reads before it starts: who computes, and which networks there are."""
         models = [describe(imager) for imager in self.imagers.values()]
         return {"version": __version__, "engine": "server", "models": models}
 

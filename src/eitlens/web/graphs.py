@@ -1,4 +1,4 @@
-"""What the page without a server computes with: from boundary data to φ, the classical image and logits, as ONNX.
+"""The graphs of the page without a server: from boundary data to φ, the classical image and logits, as ONNX.
 
 Input of each graph is `difference` in float64, as everywhere in the physics. `classical` takes one current, (1, 4n),
 and gives `phi` and `index`, both (n+1, n+1); a network takes (1, L, 4n) and gives `logits` (n+1, n+1). A network that

@@ -49,6 +49,6 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _machine_names() -> tuple[str, ...]:
-    """What others call this machine: its name, in full, and as its neighbours find it without a name server."""
+    """The names of this machine: its name, in full, and as its neighbours find it without a name server."""
     name = socket.gethostname()
     return name, socket.getfqdn(), f"{name.split('.')[0]}.local"

@@ -36,7 +36,7 @@ def place_runtime(target: Path, folder: Path | None) -> None:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept."""
+    """The folder of downloads."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eitlens"
 
 
@@ -61,7 +61,7 @@ def _download() -> bytes:
 
 
 def _version(described: dict[str, Any]) -> dict[str, Any]:
-    """Where the package is and its digest: of the version asked for, or out of the list of all versions."""
+    """The address of the package and its digest: of the version asked for, or out of the list of all versions."""
     one = described.get("versions", {}).get(VERSION, described)
     dist: dict[str, Any] = one["dist"]
     return dist

@@ -1,4 +1,4 @@
-"""What the page may ask for. Everything has a limit, and whatever is wrong is said in one line."""
+"""The requests of the page. Everything has a limit, and whatever is wrong is said in one line."""
 
 from typing import Annotated
 

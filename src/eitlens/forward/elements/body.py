@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ElementBody:
-    """What does not depend on the conductivity. Unknowns are the nodes of the mesh, then the electrodes."""
+    """The parts that do not depend on the conductivity. Unknowns are the nodes of the mesh, then the electrodes."""
 
     mesh: ElementMesh
     spacing: Spacing
@@ -60,7 +60,7 @@ class ElementBody:
         return torch.from_numpy(self.mesh.middle - len(self.mesh.vertices))
 
     def _harmonic(self) -> Float64[Tensor, "inner boundary"]:
-        """How much each inner vertex moves with each vertex of the boundary."""
+        """The share of each boundary vertex in the motion of each inner vertex."""
         size, count = len(self.mesh.vertices), self.mesh.boundary
         a, b = self.mesh.edges.T
         weights = csc_array((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, a])), shape=(size, size))

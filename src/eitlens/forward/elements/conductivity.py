@@ -116,7 +116,7 @@ def read(domain: Domain, body: ElementBody, given: ElementConductivity, device: 
 
 
 def interpolation(domain: Domain, body: ElementBody, shape: tuple[int, ...]) -> tuple[Interpolation, int]:
-    """What values of this shape mean, by their number, and how many of their dimensions one body has."""
+    """The meaning of values of this shape, by their number, and how many of their dimensions one body has."""
     triangles, n = body.frame.triangles, domain.shape[0] - 1
     counts = {len(triangles): "triangles", len(body.frame.fixed): "vertices", body.mesh.nodes: "nodes"}
     if len(shape) > 1 and shape[-2:] in ((n, n), (n + 1, n + 1)):

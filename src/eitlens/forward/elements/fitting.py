@@ -105,7 +105,7 @@ def _halve(batch: PhantomBatch, start: Tensor, end: Tensor, here: Tensor) -> Flo
 
 
 def _selected(frame: MeshFrame, cuts: _Cuts, start: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Which vertices move and the slots of their crossings, none of which makes a triangle too flat."""
+    """The vertices that move and the slots of their crossings, none of which makes a triangle too flat."""
     banned, corners = frame.fixed.expand(len(start), -1), frame.triangles[:, :3]
     for _ in range(_ATTEMPTS):
         moved, which = _chosen(frame, cuts, banned)

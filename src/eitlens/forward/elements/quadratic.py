@@ -44,7 +44,7 @@ def shapes(barycentric: Float64[Tensor, "points 3"]) -> Float64[Tensor, "points 
 
 
 def slopes(barycentric: Float64[Tensor, "points 3"]) -> Float64[Tensor, "2 points 6"]:
-    """Their derivatives in ξ = λ₁ and η = λ₂."""
+    """The derivatives of the shape functions in ξ = λ₁ and η = λ₂."""
     a, b, c = barycentric.unbind(-1)
     zero = torch.zeros_like(a)
     xi = [1 - 4 * a, 4 * b - 1, zero, 4 * (a - b), 4 * c, -4 * c]
@@ -104,7 +104,7 @@ def _line_slopes(t: Float64[Tensor, "points"]) -> Float64[Tensor, "points 3"]:
 
 
 class _Table:
-    """What is the same for all elements."""
+    """The values that are the same for all elements."""
 
     def __init__(self, device: torch.device) -> None:
         places, weights = points()

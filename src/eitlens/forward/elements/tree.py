@@ -52,7 +52,7 @@ class Tree:
 
     @property
     def unknowns(self) -> int:
-        """How many there are."""
+        """The number of unknowns."""
         return len(self.load)
 
     def to(self, device: torch.device) -> "Tree":

@@ -201,7 +201,7 @@ def _slots(batch: PhantomBatch) -> int:
 
 
 def _all(batch: PhantomBatch, name: str) -> Tensor:
-    """What the groups say about their slots, side by side."""
+    """The values of all groups for their slots, side by side."""
     return torch.cat([group.tensors[name] for group in batch.groups], 1)
 
 
