@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio, as in SplitMix64, and so are the two multipliers
-_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of SplitMix64
 
 
 def uniform(

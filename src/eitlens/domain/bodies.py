@@ -32,7 +32,11 @@ SQUARE = Square(200)
 """The body where a file names none: that of the paper, which the trained networks know."""
 ROUNDING = 0.05
 """Radius of a rounded corner where none is given, of half the longer side."""
-FEWEST_POINTS, MOST_POINTS, MOST_ORDERS = 6, 4096, 1024
+FEWEST_POINTS, MOST_POINTS, MOST_ORDERS = (
+    6,
+    4096,
+    1024,
+)  # a spline needs six; more than the others is a mistake
 _DEGREE = 5
 """Of the spline through points: its error falls like the sixth power of their distance."""
 _FINE = 8192

@@ -22,7 +22,7 @@ from eitlens.domain import Domain
 from eitlens.domain.bodies import BODIES
 from eitlens.errors import InputError
 
-OFF, TOGETHER = 1e-2, 1e-6
+OFF, TOGETHER = 1e-2, 1e-6  # so far off the boundary, so near to each other points may be
 Array = np.ndarray
 
 

@@ -24,7 +24,7 @@ _CLEAN = 1e-15
 """Coefficients below this part of the largest are rounding."""
 _RESOLVED = 1e-12
 """The spectrum has fallen so far in its upper half, or there are more samples."""
-_NEWTON = 8
+_NEWTON = 8  # steps: the digits double at each
 _SEGMENTS = 512
 """Pieces of a curve that are tested for crossings, and places from which the nearest point is looked for."""
 _FLAT = 1e-9

@@ -12,7 +12,7 @@ from eitlens import checks
 from eitlens.domain.base import CPU, ConformalMap, Domain, Extension, box
 from eitlens.errors import InputError
 
-_POINTS = 8192
+_POINTS = 8192  # at a time: their powers of 1024 waves fill 128 MB
 
 
 @dataclass(frozen=True)

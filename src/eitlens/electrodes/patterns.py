@@ -30,7 +30,7 @@ _RANK = 1e-8
 """Stimulations below this part of the largest are combinations of the others but for rounding."""
 _DIGITS = 6
 """Digits in which two directions of current must agree to be the same."""
-MOST_ELECTRODES = 1024
+MOST_ELECTRODES = 1024  # the largest devices have 256
 
 
 class Basis(NamedTuple):

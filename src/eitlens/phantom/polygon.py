@@ -11,7 +11,7 @@ from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # of a cross product, relative to its factors
 
 
 @dataclass(frozen=True)

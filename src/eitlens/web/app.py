@@ -23,8 +23,8 @@ from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
 
 DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
-LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}
-_WARM, _PATIENCE = 2, 30.0
+LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}  # bytes: the largest drawing has 20 KB
+_WARM, _PATIENCE = 2, 30.0  # times, as the first compiles; seconds for a request to arrive
 _UPLOADED = "the file"
 LOCAL = "localhost"
 

@@ -10,7 +10,7 @@ from eitlens.phantom import Phantom
 
 BODY = Square(200)
 """The page is about this body: it draws a square, and its networks were trained on these 4 × 200 boundary nodes."""
-_REMEMBERED = 64
+_REMEMBERED = 64  # drawings: noise and networks change more often than shapes
 
 
 @dataclass(frozen=True)

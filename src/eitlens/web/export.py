@@ -16,7 +16,7 @@ from eitlens.web.graphs import Graph, write_classical, write_network
 from eitlens.web.guard import CONTENT_SECURITY_POLICY
 from eitlens.web.runtime import place_runtime
 
-SHOWN = 100
+SHOWN = 100  # cells a side of the classical image
 _FOLDERS = "graphs", "runtime"
 
 

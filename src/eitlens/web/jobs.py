@@ -11,7 +11,7 @@ from typing import Any
 
 from eitlens.threads import Limit
 
-_SMOOTHING, _FIRST_GUESS = 0.2, 0.5
+_SMOOTHING, _FIRST_GUESS = 0.2, 0.5  # share of the newest in the pace; its seconds before any
 
 
 class BusyError(Exception):

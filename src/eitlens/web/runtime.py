@@ -19,7 +19,7 @@ from eitlens.errors import InputError
 VERSION = "1.30.0"
 FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
 _PACKAGE, _PUBLIC = "onnxruntime-web", "https://registry.npmjs.org/"
-_LIMIT, _SECONDS = 128 << 20, 120
+_LIMIT, _SECONDS = 128 << 20, 120  # the package has 30 MB, and slow lines exist
 _HELP = "download onnxruntime-web elsewhere and give its dist folder with --runtime"
 
 

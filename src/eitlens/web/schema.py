@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from eitlens.errors import InputError
 from eitlens.phantom import Phantom, files
 
-MOST_SHAPES, MOST_MODELS, MOST_CURRENTS = 12, 4, 3
+MOST_SHAPES, MOST_MODELS, MOST_CURRENTS = 12, 4, 3  # networks read three currents; all others bound the time
 MOST_VERTICES, MOST_IN_ALL = 64, 256
 """Of a polygon, and of all together: the time of a solve grows with both."""
-LARGEST_TAU, LARGEST_SEED = 2.0, 2**31 - 1
+LARGEST_TAU, LARGEST_SEED = 2.0, 2**31 - 1  # noise of twice the signal; what JavaScript draws
 CONDUCTIVITIES = (1e-3, 1e3)
 _REASONS, _OURS = 3, "Value error, "
 """So many mistakes are told of; what pydantic puts in front of ours."""

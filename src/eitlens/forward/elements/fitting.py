@@ -24,7 +24,7 @@ Choice = Bool[Tensor, "batch edges"]
 
 _ROUNDS = 12  # of choosing vertices: what is cut after them is one edge in ten thousand
 _ATTEMPTS = 6  # at a choice without flat triangles
-_RELAXATIONS = 3
+_RELAXATIONS = 3  # of the vertices beside moved ones, so that triangles keep their shape
 _HALVINGS = 40  # of an edge: the crossing is known to 1e-12 of it
 _REACH = 0.4  # of an edge: so far the middle may move; a circle of the edge's length needs 0.13
 _FLATTEST = 0.05  # of the quality 4√3 area / Σ sides², 1 for an equilateral triangle

@@ -22,8 +22,12 @@ END, GRADE = 0.06, 0.5
 """Edge at an end relative to the shorter piece beside it, and how much edges grow for each unit of distance."""
 DEFAULT = 100
 """Edges of the default size around a body."""
-_COARSEST_END, _SAMPLES, _SAME = 0.25, 2000, 1e-9
-_QUARTER = 0.25
+_COARSEST_END, _SAMPLES, _SAME = (
+    0.25,
+    2000,
+    1e-9,
+)  # of an electrode; points along the outline; places that are one
+_QUARTER = 0.25  # of an edge: nodes there give fields like √r at an end
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _LEAF = 10  # elements of the smallest parts, about: fewer make more levels, more make larger matrices
-_DIRECTIONS = 8
+_DIRECTIONS = 8  # of a cut that are tried; the one that shares the fewest nodes is taken
 Slots = list[tuple[Index, Index]]
 """The inner and the outer unknowns of each part of a level."""
 
