@@ -13,6 +13,7 @@ SCRIPT = """
 import sys, torch
 from pathlib import Path
 import eitlens as eit
+from eitlens import threads
 from eitlens.dataset import DataConfig, generate
 before = torch.get_num_threads()
 small = dict(name="small", n=16, train=4, validation=2, test=2, currents=dict(count=1))
@@ -20,6 +21,9 @@ generate(DataConfig.from_dict(small), Path(sys.argv[1]) / "data", workers=1)
 square = eit.Square(16)
 eit.GridSolver(square).difference(eit.Phantom([eit.circle((0.2, 0.1), 0.3)]), eit.currents.cosine(square, 1))
 assert torch.get_num_threads() == before
+with threads.Limit(2):
+    a = torch.randn(16, 256, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert float((a @ torch.linalg.solve(a, a[..., :8]) - a[..., :8]).abs().max()) < 1e-8
 a = torch.randn(16, 256, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 assert float((a @ torch.linalg.solve(a, a[..., :8]) - a[..., :8]).abs().max()) < 1e-8
 """

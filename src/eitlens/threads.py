@@ -29,13 +29,14 @@ class Limit:
     def __init__(self, count: int) -> None:
         most = min(count, torch.get_num_threads())  # at its first call in a thread torch sets the threads
         self._openmp = _controller().limit(limits=most, user_api="openmp")
-        self._mkl = _set_mkl(most)
+        self._mkl = _set_mkl(1) if most == 1 else None  # set to more, it loses pivots
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, *error: object) -> None:
         self._openmp.restore_original_limits()
-        _set_mkl(self._mkl)
+        if self._mkl is not None:
+            _set_mkl(self._mkl)
 
 
 @contextmanager
