@@ -179,13 +179,13 @@ def test_a_pair_that_a_seed_could_change_is_undecided():
 def test_runs_of_other_seeds_differ_from_table_1_in_their_seed_alone():
     several = {cell: runs for cell, runs in RUNS.items() if len(runs) > 1}
     counts = {str(cell): len(runs) for cell, runs in several.items()}
-    assert counts == {"uit/0.05": 2, "unet/0": 3, "unet/0.05": 3}
+    assert counts == {"uit/0": 2, "uit/0.05": 2, "unet/0": 3, "unet/0.05": 3}
     for first, *others in several.values():
         assert first.config["seed"] == SEED
         for other in others:
             assert other.config == first.config | {"seed": other.config["seed"]}
             assert not other.result["made_with"]["changed"]
-    assert len({(str(c), r.config["seed"]) for c, runs in several.items() for r in runs}) == 8
+    assert len({(str(c), r.config["seed"]) for c, runs in several.items() for r in runs}) == 10
 
 
 def test_what_a_seed_moves():
@@ -195,7 +195,7 @@ def test_what_a_seed_moves():
             continue
         dice = seeds.spread(RUNS, cell, "soft_dice")
         ends, l2 = (seeds.spread(RUNS, cell, name).range for name in ("last.soft_dice", "paper_l2"))
-        assert 0.004 < dice.range < 0.008
+        assert 0.003 < dice.range < 0.008
         assert ends < dice.range / 3
         assert l2 < 0.001
         kept = sorted((run.result["best"]["step"], run.scores[cell.tau]["soft_dice"].mean) for run in runs)
