@@ -83,8 +83,6 @@ class Trained:
         A run stopped before its first validation has none but its `last`.
         """
         folder = Path(folder)
-        if not (folder / JSON).exists():
-            raise InputError(f"{folder}: no {JSON} in it: is it a run of `eitlens train`, begun at least?")
         names = ("best", folder.name, "last")
         name = next((one for one in names if shards.exists(folder / f"{one}.safetensors")), folder.name)
         return Trained.load(folder, name, device)
@@ -93,6 +91,8 @@ class Trained:
     def load(folder: str | Path, name: str = "best", device: torch.device = CPU) -> "Trained":
         """From a run's folder: `name`.safetensors with its .json, and features.json."""
         folder = Path(folder)
+        if not (folder / JSON).exists():
+            raise InputError(f"{folder}: no {JSON} in it: is it a run of `eitlens train`, begun at least?")
         network, features = models.load(folder / f"{name}.safetensors", device), read_input(folder)
         if network.config.currents != features.currents.count:
             raise InputError(

@@ -34,29 +34,30 @@ def neighbours(count: int) -> Tensor:
 
 
 def tank(electrodes: Electrodes, size: float | None = None) -> ElementElectrodeSolver:
-    start = (electrodes.centers() - electrodes.width / 2) % (2 * math.pi)
-    contact = torch.full((electrodes.count,), electrodes.impedance, dtype=torch.float64)
-    return ElementElectrodeSolver(Disk(8), start, start + electrodes.width, contact, size)
+    start = electrodes.starts % electrodes.body.perimeter
+    return ElementElectrodeSolver(
+        electrodes.body, start, start + electrodes.widths, electrodes.impedance, size
+    )
 
 
 def relative(found: Tensor, expected: Tensor) -> float:
     return float((found - expected).norm() / expected.norm())
 
 
-COARSE = tank(Electrodes(6, 0.4, 0.05), 0.25)
+COARSE = tank(Electrodes.even(Disk(8), 6, 0.4, 0.05), 0.25)
 
 
 @pytest.mark.parametrize("impedance", [1e-6, 0.1])
 def test_a_tank_of_32_electrodes_at_the_default_size(impedance):
     """The bar of the project: 1e-3 of U - U0 against the exact solver."""
-    electrodes, given = Electrodes(32, 0.5, impedance), neighbours(32)
+    electrodes, given = Electrodes.even(Disk(8), 32, 0.5, impedance), neighbours(32)
     exact = CompleteElectrodeSolver(BoundaryIntegralSolver(Disk(4)), electrodes, 32).difference(FAR, given)
     assert relative(tank(electrodes).difference(FAR, given), exact) < 1e-3
 
 
 def test_the_order_with_electrodes():
     """Third order in U - U0, less in U, which has a logarithm at the ends of electrodes."""
-    electrodes, given = Electrodes(6, 0.4, 0.1), neighbours(6)
+    electrodes, given = Electrodes.even(Disk(8), 6, 0.4, 0.1), neighbours(6)
     exact = CompleteElectrodeSolver(BoundaryIntegralSolver(Disk(4)), electrodes, 48)
     errors = []
     for size in (0.2, 0.1):
@@ -75,7 +76,7 @@ def test_the_order_with_electrodes():
 
 def test_a_good_contact_of_two_electrodes():
     """A rectangle by conformal mapping: K(cos α) / K(sin α) with α = π/4 is 1."""
-    found = tank(Electrodes(2, 0.5, 1e-8), 0.1).background(neighbours(2))
+    found = tank(Electrodes.even(Disk(8), 2, 0.5, 1e-8), 0.1).background(neighbours(2))
     assert float(found[0, 0] - found[0, 1]) == pytest.approx(1.0, rel=1e-3)
 
 
@@ -237,9 +238,9 @@ def test_many_electrodes_tend_to_the_continuous_boundary():
     disk, errors = Disk(8, 256), []
     phantom = Phantom([circle((0.3, 0.0), 0.3)], 5.0)
     for count in (16, 32):
-        angles = Electrodes(count).centers()
+        angles = Electrodes.even(Disk(8), count).places
         totals = torch.cos(angles)[None] * (2 * math.pi / count)
-        found = tank(Electrodes(count, 0.5, 0.01), 0.12).difference(phantom, totals)
+        found = tank(Electrodes.even(Disk(8), count, 0.5, 0.01), 0.12).difference(phantom, totals)
         smooth = BoundaryIntegralSolver(disk).difference(phantom, currents.cosine(disk, 1))
         wanted = smooth[:, :: 256 // count]
         errors.append(relative(found, wanted - wanted.mean(-1, keepdim=True)))
