@@ -14,7 +14,7 @@ from first_image import BODY
 import eitlens as eit
 from eitlens.figures.reconstruction import reconstruction_figure
 from eitlens.measure import files
-from eitlens.measure.measurement import measured
+from eitlens.measure.points import measured
 
 BROKEN = (10, 37)
 

@@ -58,7 +58,7 @@ def dice(imager: Imager, data: Tensor, truth: Tensor, count: int, tau: float) ->
     images = []
     for k, one in enumerate(data):
         values = add_noise(boundary.from_nodes(one, s, square), tau, SEED + k)
-        measurement = Measurement(points.T, currents, values, torch.zeros_like(values))
+        measurement = Measurement.of_points(points.T, currents, values, torch.zeros_like(values))
         images.append(imager(measurement, misfit=False).image)
     return float(hard_dice(torch.logit(torch.stack(images), 1e-4), truth.double()).mean())
 

@@ -8,7 +8,7 @@ from eitlens import BoundaryIntegralSolver, EllipseSampler, Imager, Square, curr
 from eitlens.feature.codes import has_few_points
 from eitlens.feature.dense import dense_code
 from eitlens.feature.gaussian import GaussianPrior
-from eitlens.measure.measurement import measured
+from eitlens.measure.points import measured
 
 NODES, MODES, EVERY = 240, 60, 6
 

@@ -52,8 +52,8 @@ def test_noise_amplitude_mean_and_gaps_are_flagged(imager, square, difference):
     assert kinds(imager(Measurement.of_difference(difference))) == set()
     assert kinds(imager(Measurement.of_difference(add_noise(difference, 0.4, 0)))) >= {"noise"}
     g, zero = currents.cosine(square, 3), torch.zeros_like(difference)
-    assert "mean" in kinds(imager(Measurement(square.boundary(), g, difference + 0.1, zero)))
-    few = Measurement(square.boundary()[::8], g[:, ::8], difference[:, ::8], zero[:, ::8])
+    assert "mean" in kinds(imager(Measurement.of_points(square.boundary(), g, difference + 0.1, zero)))
+    few = Measurement.of_points(square.boundary()[::8], g[:, ::8], difference[:, ::8], zero[:, ::8])
     assert kinds(imager(few)) == {"gap"}
 
 
@@ -68,7 +68,7 @@ def test_a_misfit_beyond_that_of_training_is_flagged(imager, difference):
     wary = Imager(imager.reader, Calibration(misfits=(1e-6,)), "wary")
     whole = Measurement.of_difference(difference)
     assert "contrast" in kinds(wary(whole))
-    sparse = Measurement(
+    sparse = Measurement.of_points(
         whole.points[::8], whole.currents[:, ::8], difference[:, ::8], torch.zeros_like(difference[:, ::8])
     )
     (text,) = [flag.text for flag in wary(sparse).warnings if flag.kind == "contrast"]
@@ -92,7 +92,7 @@ def test_refinement_does_not_trust_data_of_unknown_noise(imager, square, differe
 
     monkeypatch.setattr("eitlens.imaging.imager.fine_tune", kept)
     g, zero = currents.cosine(square, 3), torch.zeros_like(difference)
-    few = Measurement(square.boundary()[::8], g[:, ::8], difference[:, ::8], zero[:, ::8])
+    few = Measurement.of_points(square.boundary()[::8], g[:, ::8], difference[:, ::8], zero[:, ::8])
     assert imager(few, refine=1).noise is None
     imager(few, refine=1, tau=0.0)
     assert asked == [0.2, 0.0]
@@ -165,7 +165,7 @@ def test_currents_that_are_not_read_are_flagged(square, phantom):
     cosines = currents.cosine(square, 3)
     given = torch.stack([cosines[0], cosines[2], currents.sine(square, 1)[0]])
     data = BoundaryIntegralSolver(square).difference(phantom, given)
-    measured = Measurement(square.boundary(), given, data, torch.zeros_like(data))
+    measured = Measurement.of_points(square.boundary(), given, data, torch.zeros_like(data))
     (flag,) = METHODS["dsm"](measured, Options(n=32)).warnings
     assert flag.kind == "currents"
     assert "cos lθ only up to l = 1, and what else they tell is not used: inject cos 2θ too" in flag.text
@@ -220,12 +220,12 @@ def test_a_network_of_codes_reads_fewer_currents_and_gaps(tmp_path, square, diff
     noisy = add_noise(difference, 0.1, 0)
     assert imager(Measurement.of_difference(noisy)).noise == pytest.approx(0.1, rel=0.15)
     g, zero = currents.cosine(square, 3), torch.zeros_like(difference)
-    few = imager(Measurement(square.boundary()[::4], g[:, ::4], noisy[:, ::4], zero[:, ::4]))
+    few = imager(Measurement.of_points(square.boundary()[::4], g[:, ::4], noisy[:, ::4], zero[:, ::4]))
     assert bool(torch.isfinite(few.image).all())
     # What it was not told it did not see: the other nodes may hold anything.
     mask = torch.arange(256) % 4 == 0
     wild = torch.where(mask, noisy, torch.nan)
-    masked = imager(Measurement(square.boundary(), g, wild, zero, mask))
+    masked = imager(Measurement.of_points(square.boundary(), g, wild, zero, mask))
     assert torch.allclose(masked.image, few.image, atol=1e-4)
 
 

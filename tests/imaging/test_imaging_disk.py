@@ -18,7 +18,7 @@ from eitlens.imaging.methods import METHODS
 from eitlens.imaging.misfit import Simulation
 from eitlens.measure import Measurement, files
 from eitlens.measure import noise_estimate as noise
-from eitlens.measure.measurement import measured
+from eitlens.measure.points import PointMeasurement, measured
 from eitlens.models.trained import Trained
 from eitlens.phantom import circle, indicator
 
@@ -98,7 +98,7 @@ def test_plain_differences_at_the_nodes_give_the_index_itself():
     with pytest.raises(InputError, match=r"expected \(L, N\) values"):
         Measurement.of_difference(clean[0], domain=DISK)
     with pytest.raises(InputError, match=r"such as eitlens\.Disk\(200\), got 'disk'"):
-        Measurement.__post_init__(SimpleNamespace(domain="disk"))
+        PointMeasurement.__post_init__(SimpleNamespace(domain="disk"))
 
 
 def test_what_knows_only_the_square_says_so(folder):

@@ -7,9 +7,8 @@ import pytest
 import scipy.io
 
 from eitlens.errors import InputError
-from eitlens.measure import files
+from eitlens.measure import Measurement, files
 from eitlens.measure.isolation import SafeParser
-from eitlens.measure.measurement import Measurement
 
 
 @pytest.fixture

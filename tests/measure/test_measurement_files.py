@@ -33,7 +33,7 @@ def measurement(square, difference):
     mask = torch.ones(256, dtype=torch.bool)
     mask[7] = False
     f0 = square.trace(square.extend(g))
-    return Measurement(square.boundary(), g, f0 + difference, f0, mask, 1.0)
+    return Measurement.of_points(square.boundary(), g, f0 + difference, f0, mask, conductivity=1.0)
 
 
 def same(a: Measurement, b: Measurement) -> bool:
@@ -239,14 +239,17 @@ def test_wrong_values_are_named(measurement, change, message):
 def test_arrays_and_lists_make_a_measurement(measurement, kind):
     names = ("points", "currents", "voltages", "reference")
     values = [kind(getattr(measurement, name)) for name in names]
-    assert same(Measurement(*values, measurement.mask.int().numpy(), np.float32(1)), measurement)
+    assert same(
+        Measurement.of_points(*values, measurement.mask.int().numpy(), conductivity=np.float32(1)),
+        measurement,
+    )
     plain = Measurement.of_difference(kind(measurement.voltages))
     assert torch.equal(plain.voltages, measurement.voltages)
     assert not plain.voltages.requires_grad
 
 
 def test_float32_makes_a_float64_measurement(measurement):
-    single = Measurement(
+    single = Measurement.of_points(
         measurement.points.float(), measurement.currents.float(), measurement.voltages.float()
     )
     assert single.points.dtype == single.currents.dtype == single.voltages.dtype == torch.float64

@@ -10,7 +10,6 @@ from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, currents
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.measure import Measurement
-from eitlens.measure.prepare import prepare
 from eitlens.phantom import Phantom
 
 COSINES = CurrentsConfig("cosine", 3)
@@ -26,7 +25,7 @@ def g(square):
 
 
 def test_plain_differences_pass_unchanged(square, difference):
-    found = prepare(Measurement.of_difference(difference), COSINES, 3, square)
+    found = Measurement.prepare(Measurement.of_difference(difference), COSINES, 3, square)
     assert torch.allclose(found.difference, difference, atol=1e-13)
     assert bool(found.seen.all())
     assert found.mean < 1e-10
@@ -39,7 +38,9 @@ def test_voltages_without_reference_in_a_body_of_any_conductivity(square, phanto
     body = Phantom(phantom.shapes, 25.0, 2.5)
     solver = BoundaryIntegralSolver(square)
     voltage = solver.background(g, 2.5) + solver.difference(body, g) + 0.3
-    found = prepare(Measurement(square.boundary(), g, voltage, conductivity=2.5), COSINES, 3, square)
+    found = Measurement.prepare(
+        Measurement.of_points(square.boundary(), g, voltage, conductivity=2.5), COSINES, 3, square
+    )
     expected = solver.difference(phantom, g)
     # f0 on 64 and on 400 cells differ by the trapezoid rule's error.
     assert size(found.difference - expected) / size(expected) < 2e-3
@@ -49,10 +50,10 @@ def test_voltages_without_reference_in_a_body_of_any_conductivity(square, phanto
 def test_other_currents_that_span_the_cosines(square, phantom, difference, g):
     generator = torch.Generator().manual_seed(0)
     mixing = torch.randn(5, 3, generator=generator, dtype=torch.float64)
-    given = Measurement(
+    given = Measurement.of_points(
         square.boundary(), mixing @ g, mixing @ difference, torch.zeros(5, 256, dtype=torch.float64)
     )
-    found = prepare(given, COSINES, 3, square)
+    found = Measurement.prepare(given, COSINES, 3, square)
     assert size(found.difference - difference) / size(difference) < 1e-5
 
 
@@ -60,11 +61,11 @@ def test_currents_that_do_not_span_them_are_refused_or_left_out(square, differen
     sines = currents.sine(square, 3)
     zero = torch.zeros_like(difference)
     with pytest.raises(InputError, match="the 3 given do not span current 1 of the cosine family"):
-        prepare(Measurement(square.boundary(), sines, zero, zero), COSINES, 3, square)
-    two = Measurement(square.boundary(), g[:2], difference[:2], zero[:2])
+        Measurement.of_points(square.boundary(), sines, zero, zero).prepare(COSINES, 3, square)
+    two = Measurement.of_points(square.boundary(), g[:2], difference[:2], zero[:2])
     with pytest.raises(InputError, match="the 2 given do not span current 3"):
-        prepare(two, COSINES, 3, square)
-    assert prepare(two, COSINES, 1, square).difference.shape == (2, 256)
+        Measurement.prepare(two, COSINES, 3, square)
+    assert Measurement.prepare(two, COSINES, 1, square).difference.shape == (2, 256)
 
 
 def test_how_many_currents_are_not_read(square, difference, g):
@@ -80,9 +81,14 @@ def test_how_many_currents_are_not_read(square, difference, g):
     ]
     for given, unread in cases:
         zero = torch.zeros_like(given)
-        assert prepare(Measurement(square.boundary(), given, zero, zero), COSINES, 1, square).unread == unread
+        assert (
+            Measurement.prepare(
+                Measurement.of_points(square.boundary(), given, zero, zero), COSINES, 1, square
+            ).unread
+            == unread
+        )
     single = Measurement.of_difference(difference)
-    assert prepare(single, CurrentsConfig("cosine", 1), 1, square).unread == 0
+    assert Measurement.prepare(single, CurrentsConfig("cosine", 1), 1, square).unread == 0
 
 
 def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
@@ -90,8 +96,8 @@ def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
     mask[[3, 64, 65, 130]] = False
     voltages = difference.clone()
     voltages[:, ~mask] = torch.nan
-    given = Measurement(square.boundary(), g, voltages, torch.zeros_like(difference), mask)
-    found = prepare(given, COSINES, 3, square)
+    given = Measurement.of_points(square.boundary(), g, voltages, torch.zeros_like(difference), mask)
+    found = Measurement.prepare(given, COSINES, 3, square)
     assert size(found.difference - difference) / size(difference) < 1e-3
     assert not bool(found.seen[:, ~mask].any())
     assert int(found.seen.sum()) == 3 * 252
@@ -100,12 +106,12 @@ def test_missing_nodes_are_filled_in_and_remembered(square, difference, g):
 def test_a_mask_for_each_current(square, difference, g):
     mask = torch.ones(3, 256, dtype=torch.bool)
     mask[1, 10] = False
-    given = Measurement(square.boundary(), g, difference, torch.zeros_like(difference), mask)
-    assert torch.equal(prepare(given, COSINES, 3, square).seen, mask)
+    given = Measurement.of_points(square.boundary(), g, difference, torch.zeros_like(difference), mask)
+    assert torch.equal(Measurement.prepare(given, COSINES, 3, square).seen, mask)
     few = torch.arange(256) < 2
     with pytest.raises(InputError, match="2 of 256 points are left"):
-        prepare(
-            Measurement(square.boundary(), g, difference, torch.zeros_like(difference), few),
+        Measurement.prepare(
+            Measurement.of_points(square.boundary(), g, difference, torch.zeros_like(difference), few),
             COSINES,
             3,
             square,
@@ -118,7 +124,9 @@ def test_electrodes_anywhere(square, phantom, difference):
     g = currents.cosine(fine, 3)
     f = BoundaryIntegralSolver(fine).difference(phantom, g)
     points, there, here = (boundary.from_nodes(v, s, fine) for v in (fine.boundary().T, g, f))
-    found = prepare(Measurement(points.T, there, here, torch.zeros_like(here)), COSINES, 3, square)
+    found = Measurement.prepare(
+        Measurement.of_points(points.T, there, here, torch.zeros_like(here)), COSINES, 3, square
+    )
     # 5e-4 is what 64 cells are off 400 themselves.
     assert size(found.difference - difference) / size(difference) < 1e-3
     assert found.gap == pytest.approx(0.08)
@@ -137,6 +145,6 @@ def test_what_is_wrong_is_said_with_the_name_of_the_file(square, difference, cha
     plain = Measurement.of_difference(difference)
     bad = replace(plain, **change(plain))
     with pytest.raises(InputError, match=f"^{message}"):
-        prepare(bad, COSINES, 3, square)
+        Measurement.prepare(bad, COSINES, 3, square)
     with pytest.raises(InputError, match=rf"^scan\.csv: {message}"):
-        prepare(replace(bad, source="scan.csv"), COSINES, 3, square)
+        Measurement.prepare(replace(bad, source="scan.csv"), COSINES, 3, square)

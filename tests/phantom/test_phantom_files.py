@@ -7,7 +7,7 @@ import torch
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, automatic, currents
-from eitlens.measure.measurement import measured
+from eitlens.measure.points import measured
 from eitlens.phantom import Ellipse, Phantom, Polygon, circle
 from eitlens.phantom import files as phantoms
 

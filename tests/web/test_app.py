@@ -11,7 +11,7 @@ from web_drawings import ELLIPSE, TRIANGLE, drawing
 from eitlens import Disk, Square, currents, direct_sampling, indicator
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
-from eitlens.measure.measurement import Measurement
+from eitlens.measure import Measurement
 from eitlens.web.app import LIMITS, create
 from eitlens.web.drawing import simulate
 from eitlens.web.gallery import Gallery

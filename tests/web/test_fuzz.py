@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
-from eitlens.measure.measurement import Measurement
+from eitlens.measure import Measurement
 from eitlens.phantom import Ellipse, Phantom
 from eitlens.web.drawing import simulate
 

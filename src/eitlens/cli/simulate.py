@@ -71,7 +71,7 @@ def simulate(
     from eitlens.forward.currents import cosine
     from eitlens.measure import files
     from eitlens.measure.formats import text
-    from eitlens.measure.measurement import measured
+    from eitlens.measure.points import measured
 
     inclusions, where = _chosen(phantom, random)
     if str(out) != "-":

@@ -11,7 +11,7 @@ from eitlens.imaging.imager import Imager, load
 from eitlens.imaging.methods import METHODS
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
-from eitlens.measure.measurement import Measurement
+from eitlens.measure import Measurement
 from eitlens.weights import DEFAULT, shipped
 
 __all__ = [

@@ -9,7 +9,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.imaging.imager import load
-from eitlens.measure.measurement import Measurement
+from eitlens.measure import Measurement
 
 Numbers = Any  # a tensor, an array or nested lists of numbers
 
@@ -69,10 +69,12 @@ def _measurement(data: Tensor, points: Numbers, currents: Numbers) -> Measuremen
         plain = Measurement.of_difference(data)
         if currents is None:
             return plain
-        return Measurement(plain.points, _numbers(currents, "currents"), plain.voltages, plain.reference)
+        return Measurement.of_points(
+            plain.points, _numbers(currents, "currents"), plain.voltages, plain.reference
+        )
     place = _numbers(points, "points")
     given = _cosines(place, data) if currents is None else _numbers(currents, "currents")
-    return Measurement(place, given, data, torch.zeros_like(data))
+    return Measurement.of_points(place, given, data, torch.zeros_like(data))
 
 
 def _cosines(points: Tensor, data: Tensor) -> Tensor:

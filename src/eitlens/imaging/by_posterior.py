@@ -18,8 +18,7 @@ from eitlens.imaging.misfit import on_grid
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Flag, Reconstruction
 from eitlens.imaging.warnings import input_flags, sign_flags
-from eitlens.measure.measurement import Measurement
-from eitlens.measure.prepare import Prepared, prepare
+from eitlens.measure.base import Measurement, Prepared
 from eitlens.memory import chunk_size
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide import network as guides
@@ -54,7 +53,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
         raise InputError("posterior: it has no network to choose: leave out --model")
     start = perf_counter()
     currents = CurrentsConfig("cosine", _CURRENTS)
-    prepared = prepare(measurement, currents, 1, SQUARE)
+    prepared = measurement.prepare(currents, 1, SQUARE)
     noise = prepared.noise if options.tau is None else options.tau
     with prefix_errors(measurement.source):
         if noise is None:

@@ -22,8 +22,7 @@ from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
 from eitlens.imaging.reconstruction import Flag, Image, Reconstruction, Refinement
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
-from eitlens.measure.measurement import Measurement
-from eitlens.measure.prepare import Prepared, prepare
+from eitlens.measure.base import Measurement, Prepared
 from eitlens.models.trained import Trained
 from eitlens.threads import free_cores_only
 
@@ -80,7 +79,7 @@ class Imager:
                 "for an array, eitlens.measure.files.read(path) for a file"
             )
         options.check(refine, tau, n)
-        prepared = prepare(measurement, self.reader.currents, self.reader.fewest, self.reader.domain)
+        prepared = measurement.prepare(self.reader.currents, self.reader.fewest, self.reader.domain)
         answer = self.reader.answer(_fed(self.reader, prepared))
         logits, estimate = answer.logits[0].cpu(), answer.noise
         noise = tau if tau is not None else prepared.noise if estimate is None else float(estimate[0])

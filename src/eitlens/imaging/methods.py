@@ -17,8 +17,7 @@ from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.imaging.warnings import input_flags
-from eitlens.measure.measurement import Measurement
-from eitlens.measure.prepare import prepare
+from eitlens.measure import Measurement
 from eitlens.registry import Registry
 from eitlens.threads import free_cores_only
 
@@ -42,7 +41,7 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
         raise InputError("dsm: it has no network to choose: leave out --model")
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
-    prepared = prepare(measurement, CurrentsConfig("cosine", _CURRENTS), 1, domain)
+    prepared = measurement.prepare(CurrentsConfig("cosine", _CURRENTS), 1, domain)
     image = scaled_index(domain, prepared.difference)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))

@@ -8,7 +8,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.reconstruction import Flag, Refinement
-from eitlens.measure.prepare import Prepared
+from eitlens.measure.base import Prepared
 
 MARGIN = 1.1
 """Times the noise of training to which a network is trusted: estimates of the noise are off by a few percent."""

@@ -6,13 +6,11 @@ See docs/measurements.md. Nothing is unpickled, no other file is opened, and wha
 from contextlib import closing
 from pathlib import Path
 
-from torch import Tensor
-
 from eitlens.errors import InputError
 from eitlens.files import make_folder, read_bytes, write_atomically
+from eitlens.measure.base import Measurement
 from eitlens.measure.formats import npz, text
 from eitlens.measure.isolation import SafeParser
-from eitlens.measure.measurement import Measurement
 from eitlens.measure.parsing import HELP, LIMIT
 
 
@@ -28,8 +26,7 @@ def write(measurement: Measurement, to: Path | str) -> None:
     if path.suffix == ".json":
         content = text.write(measurement.to_dict())
     elif path.suffix == ".npz":
-        values = measurement.to_arrays()
-        content = npz.write({k: v.numpy() if isinstance(v, Tensor) else v for k, v in values.items()})
+        content = npz.write(measurement.to_arrays())
     else:
         raise InputError(
             f"{path}: measurements are written as .npz or .json, got {path.suffix or 'no suffix'!r}"

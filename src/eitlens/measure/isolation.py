@@ -12,8 +12,8 @@ from threading import Lock, Timer
 from typing import IO
 
 from eitlens.errors import InputError
+from eitlens.measure.base import Measurement
 from eitlens.measure.formats import hdf5, matlab, npz, recognised
-from eitlens.measure.measurement import Measurement
 from eitlens.measure.parsing import parse
 
 _GOOD, _BAD = b"+", b"-"
@@ -96,7 +96,7 @@ def work() -> None:
 
 def _converted(content: bytes, where: str) -> bytes:
     try:
-        values = parse(content, where).to_dict()
+        values = parse(content, where).to_arrays()
     except InputError as error:
         return _BAD + str(error).encode("utf-8", "backslashreplace")
     return _GOOD + npz.write(values)

@@ -4,8 +4,8 @@ In this process: use `eitlens.measure.files.read` for files, which survives thos
 """
 
 from eitlens.errors import InputError, prefix_errors
+from eitlens.measure.base import Measurement
 from eitlens.measure.formats import recognised
-from eitlens.measure.measurement import Measurement
 
 LIMIT = 64 << 20  # bytes: 64 currents at 800 points take 4 MB as text
 _LONGEST = 200  # letters of a library's own words in an error

@@ -20,8 +20,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.imager import Imager
 from eitlens.imaging.methods import scaled_index
-from eitlens.measure.measurement import Measurement
-from eitlens.measure.prepare import prepare
+from eitlens.measure import Measurement
 from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
 from eitlens.web.drawing import BODY, simulate
@@ -69,7 +68,7 @@ def answer_upload(
     """Image an uploaded measurement."""
     check()
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that overflow are refused just below
-        difference = prepare(measurement, CurrentsConfig(count=MOST_CURRENTS), 1, BODY).difference
+        difference = measurement.prepare(CurrentsConfig(count=MOST_CURRENTS), 1, BODY).difference
     checks.finite(difference, "f - f0")
     return answer_data(Seen(measurement, difference), models, gallery, check)
 

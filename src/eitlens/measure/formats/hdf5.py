@@ -7,7 +7,7 @@ import numpy as np
 
 from eitlens.checks import installed
 from eitlens.errors import InputError
-from eitlens.measure.measurement import NAMES
+from eitlens.measure.readings import ALL_NAMES, TEXT_NAMES
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -23,14 +23,14 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
     with h5py.File(io.BytesIO(content), "r") as file:
         # Asking `name in file` would follow a link to another file.
         names = set(file.keys())
-        found = {name: _data_set(h5py, file, name) for name in NAMES if name in names}
+        found = {name: _data_set(h5py, file, name) for name in ALL_NAMES if name in names}
         if sum(8 * data.size for data in found.values()) > limit:
             raise InputError(f"more than {limit >> 20} MiB of arrays")
-        body = {"domain": _text(found.pop("domain")[()])} if "domain" in found else {}
+        words = {name: _text(found.pop(name)[()]) for name in TEXT_NAMES if name in found}
         arrays = {name: np.asarray(data[()]) for name, data in found.items()}
     if _matlab(content):
         arrays = {name: _turned(name, array) for name, array in arrays.items()}
-    return arrays | body
+    return arrays | words
 
 
 def _data_set(h5py: Any, file: Any, name: str) -> Any:
@@ -41,7 +41,7 @@ def _data_set(h5py: Any, file: Any, name: str) -> Any:
     data = file[name]
     if data.is_virtual or data.external:
         raise InputError(f"{name} is kept in another file: copy it into this one")
-    if data.dtype.kind not in "bifu" and name != "domain":
+    if data.dtype.kind not in "bifu" and name not in TEXT_NAMES:
         raise InputError(f"{name}: expected real numbers, got {data.dtype}")
     return data
 
@@ -51,7 +51,7 @@ def _matlab(content: bytes) -> bool:
 
 
 def _text(value: Any) -> str:
-    """The name of a body: bytes, or as MATLAB keeps it, a row of the codes of its letters."""
+    """Text: bytes, or as MATLAB keeps it, a row of the codes of its letters."""
     return value.decode() if isinstance(value, bytes) else "".join(map(chr, np.ravel(value)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.measure.measurement import NAMES
+from eitlens.measure.readings import ALL_NAMES
 
 
 def recognises(content: bytes) -> bool:
@@ -20,7 +20,7 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
 
     # The stubs know only paths; both read from streams as well.
     listing = whosmat(io.BytesIO(content))  # type: ignore[arg-type]
-    found = {name: shape for name, shape, _ in listing if name in NAMES}
+    found = {name: shape for name, shape, _ in listing if name in ALL_NAMES}
     if sum(8 * int(np.prod(shape, dtype=object)) for shape in found.values()) > limit:
         raise InputError(f"more than {limit >> 20} MiB of arrays")
     values = loadmat(io.BytesIO(content), variable_names=list(found))  # type: ignore[arg-type]

@@ -27,7 +27,9 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
 def write(values: dict[str, Any]) -> bytes:
     """The arrays as a compressed .npz."""
     stream = io.BytesIO()
-    np.savez_compressed(stream, **values)
+    np.savez_compressed(
+        stream, **{key: np.asarray(value) for key, value in values.items()}, allow_pickle=False
+    )
     return stream.getvalue()
 
 

@@ -1,68 +1,34 @@
-"""Any measurement in the form a reader was trained for: f - f0 of its own currents at the nodes of its own grid.
+"""From potentials at points to f - f0 of the currents that a method reads, at the nodes of its grid.
 
 The potential is linear in the current, f = Λ g. If the wanted current is a combination of the injected ones, w = Σ_k
 C_k g_k, so is its potential, and nothing is lost but what noise gains by the factor |C|. The combination is found by
 least squares at the measured points; its residual says whether the injected currents span the wanted one.
 """
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.domain import Domain, boundary
-from eitlens.errors import InputError, prefix_errors
-from eitlens.forward.base import Data
+from eitlens.errors import InputError
 from eitlens.forward.currents import CurrentsConfig, project
 from eitlens.measure import noise_estimate as noise
-from eitlens.measure.measurement import FEWEST_POINTS, Measurement
+from eitlens.measure.base import FEWEST_POINTS, Prepared
+
+if TYPE_CHECKING:
+    from eitlens.measure.points import PointMeasurement
 
 SPANNED = 0.02  # the share of a current that may be left over, which its data then lack
 _FINE = 400  # cells a side of the grid on which the wanted currents and the empty body are computed
 _RCOND = 1e-6  # of the least squares: weaker combinations would only multiply the noise
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """The data for a network, and what was found on the way.
-
-    Attributes:
-        difference: (L, N), f - f0 for a body of conductivity 1, zero mean, filled in where not measured.
-        seen: (L, N), the nodes next to a measured point.
-        noise: estimate of τ from the roughness of the data between the points; None where they are too far apart.
-        gap: the longest piece of boundary without a voltage.
-        mean: the largest |mean of f - f0| over its root mean square, before it was taken off.
-        residual: the largest |w - Σ C g| / |w| over the wanted currents.
-        unread: how many wanted currents are not among them though as many independent ones were given.
-        domain: the body at whose boundary nodes they are.
-    """
-
-    difference: Data
-    seen: Bool[Tensor, "currents boundary"]
-    noise: float | None
-    gap: float
-    mean: float
-    residual: float
-    unread: int
-    domain: Domain
-
-
-def prepare(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
-    """Prepare as many of the wanted currents as the injected ones span, at least `fewest`, at a domain's nodes.
-
-    Errors name the file that the measurement was read from.
-    """
-    with prefix_errors(measurement.source):
-        return _prepared(measurement, wanted, fewest, domain)
-
-
-def _prepared(measurement: Measurement, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
-    if measurement.domain.name != domain.name:
-        raise InputError(
-            f"the measurement is of a {measurement.domain.name}, and this method knows only the {domain.name}: "
-            "use direct sampling (--method dsm), which takes any body"
-        )
+def combined(
+    measurement: "PointMeasurement", wanted: CurrentsConfig, fewest: int, domain: Domain
+) -> Prepared:
+    """The first of the wanted currents that the injected ones combine to, at a domain's nodes."""
     s = boundary.arclength(measurement.points, domain)
     fine = domain.at(_FINE)
     family = wanted.build(fine)

@@ -1,6 +1,7 @@
-"""A measurement: what a box of electrodes knows about a body. Its files are in eitlens.measure.files."""
+"""The paper's measurement: densities of current and potentials at points of the boundary."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,19 +11,22 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.domain import Domain, Square, bodies, boundary, check_boundary_values
 from eitlens.domain.bodies import SQUARE
+from eitlens.electrodes import Electrodes, Pattern
 from eitlens.errors import InputError, prefix_errors
 from eitlens.forward import add_noise
 from eitlens.forward.base import Currents, Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.measure.base import FEWEST_POINTS, Measurement, Prepared
+from eitlens.measure.combine import combined
 
-# Fewer points tell next to nothing; more of them, or of the currents, no device has and memory would not hold.
-FEWEST_POINTS, MOST_POINTS, MOST_CURRENTS = 8, 20_000, 64
+# More of them no device has and memory would not hold.
+MOST_POINTS, MOST_CURRENTS = 20_000, 64
 _LARGEST, _SMALLEST = 1e12, 1e-12  # far beyond all volts and amperes; their squares are still numbers
 _LEAST_CONDUCTIVITY = 1e-9  # and its inverse the largest: beyond them it is the unit that is wrong
 
 
 @dataclass(frozen=True)
-class Measurement:
+class PointMeasurement(Measurement):
     """Voltages at points of the boundary of a body, for a number of injected currents.
 
     Tensors, arrays and nested lists of real numbers will do; they are kept as float64 tensors on the CPU.
@@ -38,7 +42,9 @@ class Measurement:
         domain: the body, on any grid. In files it is a name or an outline, and left out for the square.
         source: the file it was read from, for errors that are found later; no part of a file.
 
-    >>> data = eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64))
+    >>> square = eit.Square(200)
+    >>> g = eit.currents.cosine(square, 3)
+    >>> data = eit.Measurement.of_points(square.boundary(), g, torch.zeros(3, 800))
     >>> data.points.shape, data.currents.shape
     (torch.Size([800, 2]), torch.Size([3, 800]))
     """
@@ -91,25 +97,36 @@ class Measurement:
             )
         return self.mask.expand(shape)
 
-    @staticmethod
-    def of_difference(
-        difference: Data, currents: CurrentsConfig | None = None, domain: Domain | None = None
-    ) -> "Measurement":
-        """From f - f0 for the first L of a family, cosines by default, at the boundary nodes of a domain.
+    @property
+    def frames(self) -> int:
+        """One: a sequence is for electrodes."""
+        return 1
 
-        Without one, values (L, 4n) are taken to be those at the nodes of Square(n).
-        """
-        given = checks.physics(difference, "f - f0").detach().cpu()
-        body = _square(given) if domain is None else domain
-        data = check_boundary_values(body, given, "f - f0")
-        if data.ndim != 2:
-            raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(given)}")
-        family = currents if currents is not None else CurrentsConfig(count=len(data))
-        return Measurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
+    @cached_property
+    def electrodes(self) -> Electrodes:
+        """The points, as electrodes without width."""
+        return Electrodes.at_points(self.domain, self.points, 0.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The measurement as plain JSON values, without what is left out."""
-        return {key: v.tolist() if isinstance(v, Tensor) else v for key, v in self.to_arrays().items()}
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The current through the piece of the boundary around each point, and its potential against their mean."""
+        s, ends = self.electrodes.places, self.domain.perimeter
+        order = torch.argsort(s)
+        gap = torch.diff(s[order], append=s[order][:1] + ends)
+        piece = torch.empty_like(s).index_copy(0, order, (gap + gap.roll(1)) / 2)
+        amperes = self.currents * piece
+        against_mean = torch.eye(len(s), dtype=torch.float64) - 1 / len(s)
+        return Pattern(amperes - amperes.mean(1, keepdim=True), against_mean, self.present)
+
+    def frame(self, number: int) -> "PointMeasurement":
+        """The measurement itself, which has one frame."""
+        if checks.whole(number, "frame") != 0:
+            raise InputError(f"there is no frame {number}: measurements at points have one")
+        return self
+
+    def _prepared(self, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
+        """See `Measurement.prepare`: the injected currents combined, and splines between the points."""
+        return combined(self, wanted, fewest, domain)
 
     def to_arrays(self) -> dict[str, Any]:
         """The values for a file, by name, without what is left out."""
@@ -118,7 +135,7 @@ class Measurement:
         return {key: value for key, value in values.items() if value is not None}
 
     @staticmethod
-    def from_arrays(values: object, where: str = "measurement") -> "Measurement":
+    def from_arrays(values: object, where: str = "measurement") -> "PointMeasurement":
         """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
         known = checks.with_keys(values, where, NAMES, NAMES[:3])
         given = {key: value for key, value in known.items() if value is not None}
@@ -128,11 +145,27 @@ class Measurement:
             if key in arrays and arrays[key].ndim == 1:  # a single current may be given as a plain row
                 arrays[key] = arrays[key][None]
         with prefix_errors(where):
-            return Measurement(**arrays, domain=body, source=where)
+            return PointMeasurement(**arrays, domain=body, source=where)
 
 
-NAMES = tuple(field.name for field in fields(Measurement) if field.name != "source")
+NAMES = tuple(field.name for field in fields(PointMeasurement) if field.name != "source")
 """The names a file may hold, the first three at least."""
+
+
+def of_difference(
+    difference: Data, currents: CurrentsConfig | None = None, domain: Domain | None = None
+) -> PointMeasurement:
+    """From f - f0 for the first L of a family, cosines by default, at the boundary nodes of a domain.
+
+    Without one, values (L, 4n) are taken to be those at the nodes of Square(n).
+    """
+    given = checks.physics(difference, "f - f0").detach().cpu()
+    body = _square(given) if domain is None else domain
+    data = check_boundary_values(body, given, "f - f0")
+    if data.ndim != 2:
+        raise InputError(f"f - f0: expected (L, N) values, got an array of shape {_shape(given)}")
+    family = currents if currents is not None else CurrentsConfig(count=len(data))
+    return PointMeasurement(body.boundary(), family.build(body), data, torch.zeros_like(data), domain=body)
 
 
 def _square(difference: Data) -> Square:
@@ -156,18 +189,18 @@ def _body(where: str, given: object) -> Domain:
 
 def measured(
     domain: Domain, currents: Currents, difference: Data, outside: float, tau: float, seed: int, points: int
-) -> Measurement:
+) -> PointMeasurement:
     """Voltages as a device would give them: at the nodes, or at `points` even places, with noise on f - f0."""
     reference = domain.background(currents) / outside
     if points == 0:
         noisy = reference + add_noise(difference, tau, seed)
-        return Measurement(domain.boundary(), currents, noisy, reference, None, outside, domain)
+        return PointMeasurement(domain.boundary(), currents, noisy, reference, None, outside, domain)
     s = (torch.arange(points, dtype=torch.float64) + 0.5) * (domain.perimeter / points)
     place, g, f0, change = (
         boundary.from_nodes(values, s, domain)
         for values in (domain.boundary().T, currents, reference, difference)
     )
-    return Measurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
+    return PointMeasurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 
 def _kept(given: object, name: str) -> Tensor | None:
