@@ -4,9 +4,9 @@ import math
 import pytest
 import torch
 
-from eitlens.domain import Square
+from eitlens.domain import Disk, Square
 from eitlens.errors import InputError
-from eitlens.forward import BoundaryIntegralSolver, GridSolver, automatic, currents
+from eitlens.forward import BoundaryIntegralSolver, ElementSolver, GridSolver, automatic, currents
 from eitlens.measure.points import measured
 from eitlens.phantom import Ellipse, Phantom, Polygon, circle
 from eitlens.phantom import files as phantoms
@@ -34,6 +34,27 @@ def test_the_solver_is_chosen_by_the_shapes(square):
     exact, by_grid = automatic.simulate(parse(shapes=[BALL, beside]), square, g)
     assert by_grid == "grid"
     assert float(exact.abs().max()) > 0.01
+
+
+def test_bodies_without_a_grid_solver_take_finite_elements():
+    """Circles that touch have no integral equation; a thin cross takes smaller elements, and finer ones agree."""
+    disk = Disk(32)
+    g = currents.cosine(disk, 2)
+    cross = parse(
+        shapes=[
+            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.4, 0.1]},
+            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.1, 0.4], "conductivity": 0.1},
+        ]
+    )
+    size = automatic.for_elements(cross, disk)
+    assert size < disk.perimeter / 90
+    found, name = automatic.simulate(cross, disk, g)
+    finer = ElementSolver(disk, size / 1.5).difference(cross, g)
+    assert name == "elements"
+    assert float((found - finer).norm() / finer.norm()) < 0.01
+    hair = parse(shapes=[BALL, {"kind": "ellipse", "center": [0.1, 0.2], "semi_axes": [0.4, 0.001]}])
+    with pytest.raises(InputError, match="make it at least"):
+        automatic.simulate(hair, disk, g)
 
 
 def test_the_integral_equation_where_it_holds_and_is_small_enough(square):

@@ -18,6 +18,7 @@ from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Solver, check_currents
 from eitlens.forward.currents import project
 from eitlens.forward.elements import ElementSolver
+from eitlens.forward.elements.outline import DEFAULT
 from eitlens.forward.grid import GridSolver
 from eitlens.forward.integral.outlines import needed_nodes
 from eitlens.forward.integral.solver import BoundaryIntegralSolver
@@ -30,6 +31,10 @@ CELLS_ACROSS = 3
 COARSEST, FINEST = 100, 1000
 """Cells a side the grid solver needs for any shape, and those to which a grid is refined at most: for three currents
 0.05 and 11 seconds."""
+EDGES_ACROSS = 2
+"""So many elements across a shape leave one percent, or two where thin ones cross."""
+MOST_EDGES = 360
+"""Edges of finite elements around a body, at most: four times their default, 20,000 triangles."""
 _POINTS = 256  # of an outline, for its perimeter to a thousandth
 _EXACT = 1 - 1e-9  # what rounding takes from a distance of exactly a cell is nothing
 
@@ -72,9 +77,9 @@ grid and a second or two on the finest, within 0.3 % of the truth for ellipses a
 
 
 def simulate(phantom: Phantom, body: Domain, currents: Currents, effort: Effort = EXACT) -> tuple[Data, str]:
-    """The data f - f0 of a phantom, to nine digits for ellipses apart, by the grid otherwise; and the solver's name.
+    """The data f - f0 of a phantom, to nine digits for ellipses apart; and the name of the solver.
 
-    Where the grid is too coarse for a shape (`for_grid`), a finer one is solved on and read at the nodes of the
+    All else is solved on the grid in the square, by finite elements in other bodies. Where the grid is too coarse for a shape (`for_grid`), a finer one is solved on and read at the nodes of the
     given one; a shape too thin for the finest is an error. The currents are interpolated then, by splines of fourth
     order in the size of the cells: the data are off by 4e-5 for it at cos 3θ and by 0.2 % at cos 8θ on 16 cells a side.
     """
@@ -86,6 +91,8 @@ def simulate(phantom: Phantom, body: Domain, currents: Currents, effort: Effort 
         exact = by_integral(phantom, close, there, effort.tolerance, effort.unknowns)
         if exact is not None:
             return _moved(exact, close, body), "boundary-integral"
+    if not GridSolver.takes(body):
+        return SOLVERS["elements"](body, size=for_elements(phantom, body)).difference(phantom, g), "elements"
     fine = for_grid(phantom, body.at(effort.cells) if effort.cells else body, effort.finest)
     found = SOLVERS["grid"](fine, tolerance=effort.grid_tolerance)
     return _moved(found.difference(phantom, _moved(g, body, fine)), fine, body), "grid"
@@ -135,6 +142,20 @@ def for_grid(phantom: Phantom, body: Domain, finest: int = FINEST) -> Domain:
     fine = finer(body, min(thinnest / CELLS_ACROSS, 2 / COARSEST), finest)
     _check_thick(phantom, fine, finest)
     return fine
+
+
+def for_elements(phantom: Phantom, body: Domain) -> float | None:
+    """The longest edge of elements that see every shape, None for their own choice; an error where none does."""
+    thinnest = min(map(thickness, phantom.shapes), default=math.inf)
+    if thinnest >= EDGES_ACROSS * body.perimeter / DEFAULT:
+        return None
+    least = body.perimeter / MOST_EDGES
+    if thinnest < least:
+        raise InputError(
+            f"a shape is {thinnest:.2g} thick (2 area / perimeter), less than the finest elements in the {body.name} "
+            f"see: make it at least {least:.2g} thick"
+        )
+    return max(least, thinnest / EDGES_ACROSS)
 
 
 def finer(body: Domain, size: float, finest: int = FINEST) -> Domain:

@@ -72,12 +72,17 @@ class GridSolver(Solver):
     order: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
-        if type(self.domain) is not Square:
-            hint = "use BoundaryIntegralSolver" if isinstance(self.domain, Domain) else "write Square(200)"
+        if not GridSolver.takes(self.domain):
+            hint = "use ElementSolver" if isinstance(self.domain, Domain) else "write Square(200)"
             raise InputError(f"GridSolver is for the Square, got {checks.shown(self.domain)}: {hint}")
         if not 0 < self.tolerance < 1 or self.max_steps < 1:
             given = f"tolerance={self.tolerance}, max_steps={self.max_steps}"
             raise InputError(f"GridSolver needs 0 < tolerance < 1 and max_steps >= 1, got {given}")
+
+    @staticmethod
+    def takes(domain: object) -> bool:
+        """Whether it solves on this body."""
+        return type(domain) is Square
 
     def difference(self, conductivity: Conductivity, currents: Currents) -> Data:
         """The difference f - f0: (L, 4n) for one conductivity, (B, L, 4n) for a batch of them."""
