@@ -42,8 +42,8 @@ def test_bodies_without_a_grid_solver_take_finite_elements():
     g = currents.cosine(disk, 2)
     cross = parse(
         shapes=[
-            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.4, 0.1]},
-            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.1, 0.4], "conductivity": 0.1},
+            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.4, 0.05]},
+            {"kind": "ellipse", "center": [0.1, 0.1], "semi_axes": [0.05, 0.4], "conductivity": 0.1},
         ]
     )
     size = automatic.for_elements(cross, disk)
