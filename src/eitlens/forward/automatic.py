@@ -32,7 +32,7 @@ COARSEST, FINEST = 100, 1000
 """Cells a side the grid solver needs for any shape, and those to which a grid is refined at most: for three currents
 0.05 and 11 seconds."""
 EDGES_ACROSS = 2
-"""So many elements across a shape leave one percent, or two where thin ones cross."""
+"""So many elements across a shape leave one percent, or two to three where thin ones of opposite contrast cross."""
 MOST_EDGES = 360
 """Edges of finite elements around a body, at most: four times their default, 20,000 triangles."""
 _POINTS = 256  # of an outline, for its perimeter to a thousandth
@@ -80,8 +80,9 @@ def simulate(phantom: Phantom, body: Domain, currents: Currents, effort: Effort 
     """The data f - f0 of a phantom, to nine digits for ellipses apart; and the name of the solver.
 
     All else is solved on the grid in the square, and by finite elements in other bodies. Where the grid is too coarse
-    for a shape (`for_grid`), a finer one is solved on and read at the nodes of the given one; a shape too thin for the finest is an error. The currents are interpolated then, by splines of fourth
-    order in the size of the cells: the data are off by 4e-5 for it at cos 3θ and by 0.2 % at cos 8θ on 16 cells a side.
+    for a shape (`for_grid`), a finer one is solved on and read at the nodes of the given one; a shape too
+    thin for the finest is an error. The currents are interpolated then, by splines of fourth order in the size of the
+    cells: the data are off by 4e-5 for it at cos 3θ and by 0.2 % at cos 8θ on 16 cells a side.
     """
     g = check_currents(body, currents)
     check_inside(body, as_batch(phantom))
