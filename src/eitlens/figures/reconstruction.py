@@ -35,17 +35,28 @@ class _Scene(NamedTuple):
     seconds: float
 
 
+_TITLES = {
+    "probability": "probability of inclusion; line: ½",
+    "index": "direct sampling index",
+    "conductivity": "conductivity σ in S/m",
+    "change": "change of conductivity in S/m",
+}
+"""What an image shows, by its quantity."""
+
+
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:
-    """Draw the image with the outline of {image > ½}, and, where there is one, its uncertainty beside it."""
-    probable = found.uncertainty is not None
-    title = "probability of inclusion; line: ½" if probable else "direct sampling index"
+    """Draw the image, a probability with the outline of {image > ½}, and its uncertainty where there is one."""
+    probable, signed = found.quantity == "probability", found.quantity == "change"
+    limits = (0.0, 1.0) if probable or found.quantity == "index" else None
     image = found.image.where(found.domain.inside(), torch.nan)  # nothing is drawn outside the body
-    with picture(path, 1, 2 if probable else 1, size=3.4) as axes:
-        show_field(axes[0, 0], image, title, limits=(0, 1))
+    with picture(path, 1, 1 if found.uncertainty is None else 2, size=3.4) as axes:
+        show_field(axes[0, 0], image, _TITLES[found.quantity], diverging=signed, limits=limits)
+        if probable and bool((found.image > 0.5).any()):
+            outline(axes[0, 0], 0.5 - found.image)
         if found.uncertainty is not None:
-            if bool((found.image > 0.5).any()):
-                outline(axes[0, 0], 0.5 - found.image)
-            show_field(axes[0, 1], found.uncertainty, "uncertainty √(p (1 − p))", limits=(0, 0.5))
+            spread = found.uncertainty.where(found.domain.inside(), torch.nan)
+            title = "uncertainty √(p (1 − p))" if probable else "standard deviation in S/m"
+            show_field(axes[0, 1], spread, title, limits=(0.0, 0.5) if probable else None)
 
 
 def demo_figure(path: Path, seed: int, n: int, model: str | None = None) -> list[str]:

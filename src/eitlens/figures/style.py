@@ -79,7 +79,7 @@ def show_field(
     Red and blue are alike in grey, so contours tell the sign there: solid above zero, dashed below.
     """
     values = field.detach().cpu().numpy().T
-    limit = float(np.abs(values).max()) or 1.0
+    limit = float(np.nanmax(np.abs(values))) or 1.0
     low, high = (-limit, limit) if diverging else limits or (None, None)
     colours = DIVERGING if diverging else SEQUENTIAL
     # A node is the middle of its pixel: those of the boundary reach half a cell beyond it, and are cut there.

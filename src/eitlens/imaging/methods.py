@@ -45,7 +45,8 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     image = scaled_index(domain, prepared.difference)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
-    return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", perf_counter() - start)
+    seconds = perf_counter() - start
+    return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", seconds, quantity="index")
 
 
 def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:

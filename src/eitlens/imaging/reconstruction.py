@@ -1,7 +1,7 @@
 """An image with what is known about it: its uncertainty, its misfit, its warnings."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from jaxtyping import Float64
 from torch import Tensor
@@ -11,6 +11,8 @@ from eitlens.evaluate.metrics import hard_dice
 from eitlens.phantom import Phantom, indicator
 
 Image = Float64[Tensor, "nx ny"]
+Quantity = Literal["probability", "index", "conductivity", "change"]
+"""The meaning of an image: the probability of an inclusion, an index from 0 to 1, σ in S/m, or σ - σ0 in S/m."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,9 @@ class Reconstruction:
 
     Attributes:
         image: (n+1, n+1), indexed [i, j] with x = -1 + i h, y = -1 + j h. Of a network: the calibrated probability
-            that the node lies inside. Of direct sampling: its index, scaled to a largest value of 1.
-        uncertainty: √(p (1 - p)), the standard deviation of "inside or not"; None where p is no probability.
+            that the node lies inside. Of direct sampling: its index, scaled to a largest value of 1. Of other methods
+            what `quantity` says.
+        uncertainty: the standard deviation of each value: √(p (1 - p)) of a probability; None where it is not known.
         domain: the body, with the grid of the image; outside it the image is 0.
         noise: estimated noise level τ of the data; None where there are too few points to tell.
         misfit: |F(image) - data| / |data|, F the forward solver; None when it was not asked for.
@@ -54,6 +57,7 @@ class Reconstruction:
         method, model: how the image was made.
         seconds: how long it took, from the measurement to the arrays.
         refinement: what `refine` did; None when it was not asked for.
+        quantity: probability, index, conductivity or change: see `Quantity`.
 
     >>> image = eit.indicator(eit.Square(200), eit.Phantom([eit.circle((0.0, 0.0), 0.5)])).double()
     >>> found = eit.Reconstruction(image, 0 * image, eit.Square(200), None, None, (), "mine", "", 0.0)
@@ -71,6 +75,7 @@ class Reconstruction:
     model: str
     seconds: float
     refinement: Refinement | None = None
+    quantity: Quantity = "probability"
 
     @property
     def inside(self) -> Tensor:
@@ -80,7 +85,8 @@ class Reconstruction:
     @property
     def area(self) -> float | None:
         """The share of the body's nodes that are taken to be inside; None where the image is no probability."""
-        return None if self.uncertainty is None else float(self.inside[self.domain.inside()].double().mean())
+        share = self.inside[self.domain.inside()].double().mean()
+        return float(share) if self.quantity == "probability" else None
 
     def dice(self, phantom: Phantom) -> float:
         """The overlap with a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
@@ -92,6 +98,7 @@ class Reconstruction:
         change = self.refinement
         return {
             "method": self.method,
+            "quantity": self.quantity,
             "model": self.model,
             "domain": self.domain.name,
             "n": self.image.shape[0] - 1,
