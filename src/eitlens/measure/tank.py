@@ -156,7 +156,8 @@ class _Fit:
         """Measured less modelled readings that are there, over the size of the measured ones."""
         seen = self.measured.isfinite()
         there = self.measured[seen]
-        return (there - self.scale(rows) * rows[seen]) / torch.linalg.vector_norm(there)
+        relative: Readings = (there - self.scale(rows) * rows[seen]) / there.norm()
+        return relative
 
     def _misfit(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.residual(self.model(*self._unpacked(numbers))))
