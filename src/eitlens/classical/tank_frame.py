@@ -1,0 +1,132 @@
+"""One frame of a tank as the methods that go through the electrode model compare with it: volts and their errors.
+
+A difference measurement is taken as absolute readings of the modelled tank: what the model reads of the empty tank plus
+what changed from the reference to the frame. The error that the model makes of the empty tank is not in it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens import checks
+from eitlens.classical.tank_model import CELLS, TankModel
+from eitlens.errors import InputError, prefix_errors
+from eitlens.measure.readings import ElectrodeMeasurement
+from eitlens.measure.tank import TankFit, empty_readings, fit_tank
+
+_RANK = 1e-12
+"""Of the largest squared singular value: combinations of potentials below are not read, such as their mean."""
+
+Readings = Float64[Tensor, "readings"]
+
+
+@dataclass(frozen=True)
+class ReadingErrors:
+    """Independent errors of the readings, of the device and of the model: the standard deviation of reading v is
+
+        √((relative · v)² + (floor · rms of all v)²),
+
+    v the change since the reference, or the reading itself where there is none.
+    """
+
+    relative: float
+    floor: float
+
+    def __post_init__(self) -> None:
+        for name in ("relative", "floor"):
+            if checks.number(getattr(self, name), f"errors: {name}") < 0:
+                raise InputError(f"errors: {name} must not be negative, got {getattr(self, name):g}")
+        if self.relative == 0 or self.floor == 0:
+            checks.positive_number(self.floor, "errors: floor")
+
+    def deviation(self, values: Readings) -> Readings:
+        """The standard deviation of each value."""
+        floor = self.floor * values.square().mean().sqrt()
+        return ((self.relative * values).square() + floor.square()).sqrt()
+
+
+OF_CHANGES = ReadingErrors(relative=0.03, floor=0.01)
+"""Of good measured tanks after a fit of the empty one: model errors, mostly; the noise of devices is far below."""
+OF_READINGS = ReadingErrors(relative=0.005, floor=0.001)
+"""Without a reference the model's errors of the empty tank count as well, and are of this size at best."""
+
+
+class Reduced(NamedTuple):
+    """Numbers of the standard deviation 1, and what they should be from the potentials of a tank."""
+
+    values: Float64[Tensor, "numbers"]
+    potentials: Float64[Tensor, "numbers potentials"]
+
+
+@dataclass(frozen=True, eq=False)
+class TankFrame:
+    """What the model should read, how surely, and the empty tank to begin with.
+
+    Attributes:
+        model: of the tank, with fitted contacts.
+        conductivity: σ0 of the empty tank in S/m.
+        readings: volts that the model should give.
+        deviation: their standard deviations.
+        difference: whether there was a reference.
+    """
+
+    model: TankModel
+    conductivity: float
+    readings: Readings
+    deviation: Readings
+    difference: bool
+
+    @staticmethod
+    def of(
+        measurement: ElectrodeMeasurement,
+        errors: ReadingErrors | None = None,
+        fit: TankFit | None = None,
+        cells: int = CELLS,
+        size: float | None = None,
+        device: torch.device | None = None,
+    ) -> "TankFrame":
+        """The first frame, its tank fitted to the reference, or to the frame itself, where no fit is given."""
+        with prefix_errors(measurement.source):
+            tank = _tank(measurement.frame(0)) if fit is None else fit
+            model = TankModel.of(measurement.frame(0), tank.electrodes, cells, size, device)
+            if model.count == 0:
+                raise InputError("readings: none is there in both the frame and the reference")
+        difference = measurement.reference is not None
+        values = measurement.difference[0] if difference else measurement.voltages[0]
+        found = tank.polarity * model.kept(values)
+        if not bool(found.abs().max() > 0):
+            raise InputError("readings: the frame is the same as its reference: there is nothing to see")
+        known = (OF_CHANGES if difference else OF_READINGS) if errors is None else errors
+        empty = model.readings(model.uniform(tank.conductivity)) if difference else 0.0
+        return TankFrame(model, tank.conductivity, empty + found, known.deviation(found), difference)
+
+    @cached_property
+    def reduced(self) -> "Reduced":
+        """The readings over their standard deviations, as few numbers as say the same of the potentials."""
+        rows, values = self.model.reading / self.deviation[:, None], self.readings / self.deviation
+        squared, ways = torch.linalg.eigh(rows.mT @ rows)
+        told = squared > _RANK * squared[-1]
+        size, way = squared[told].sqrt(), ways[:, told]
+        return Reduced((values @ rows @ way) / size, size[:, None] * way.mT)
+
+    def relative_misfit(self, readings: Readings, empty: Readings) -> float:
+        """|modelled - measured| / |measured|, of the changes where there is a reference."""
+        measured = self.readings - empty if self.difference else self.readings
+        return float((self.readings - readings).norm() / measured.norm())
+
+
+def _tank(measurement: ElectrodeMeasurement) -> TankFit:
+    """The fit to the reference; the tank as it is given where the frames are changes of a known conductivity."""
+    try:
+        empty_readings(measurement)
+    except InputError:
+        if measurement.conductivity is None:
+            raise
+        row = measurement.electrodes
+        nothing = torch.zeros(measurement.pattern.count, dtype=torch.float64)
+        return TankFit(measurement.conductivity, row, nothing, 0.0, 1, 1.0, "given")
+    return fit_tank(measurement)
