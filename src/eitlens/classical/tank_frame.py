@@ -26,11 +26,10 @@ Readings = Float64[Tensor, "readings"]
 
 @dataclass(frozen=True)
 class ReadingErrors:
-    """Independent errors of the readings, of the device and of the model: the standard deviation of reading v is
+    """Independent errors of the readings, of the device and of the model.
 
-        √((relative · v)² + (floor · rms of all v)²),
-
-    v the change since the reference, or the reading itself where there is none.
+    The standard deviation of reading v is √((relative · v)² + (floor · rms of all v)²), v the change since the
+    reference, or the reading itself where there is none.
     """
 
     relative: float
