@@ -63,7 +63,7 @@ class TankProblem:
 
     def split(self, x: Unknowns) -> tuple[Tensor, Tensor, Tensor]:
         """The values φ, c, and the logarithms of the contacts' factors."""
-        field, background, contacts = x.split([self.frame.model.unknowns, 1, self.size - 1 - self._field])
+        field, background, contacts = torch.split(x, [self._field, 1, self.size - 1 - self._field])
         return field, background, contacts
 
     def sigma(self, x: Unknowns) -> Float64[Tensor, "unknowns"]:
@@ -181,4 +181,5 @@ def _deviation(covariance: Covariance, slope: Float64[Tensor, "numbers all"]) ->
     """Standard deviations of the linearised posterior: Γ - Γ Aᵀ (A Γ Aᵀ + 1)⁻¹ A Γ."""
     spread = slope @ covariance
     known = torch.linalg.solve_triangular(_factor(spread @ slope.mT), spread, upper=False)
-    return (covariance.diagonal() - known.square().sum(0)).clamp(min=0).sqrt()
+    variance: Tensor = covariance.diagonal() - known.square().sum(0)
+    return variance.clamp(min=0).sqrt()

@@ -4,7 +4,7 @@ A difference measurement is taken as absolute readings of the modelled tank: wha
 what changed from the reference to the frame. The error that the model makes of the empty tank is not in it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -69,6 +69,7 @@ class TankFrame:
         model: of the tank, with fitted contacts.
         conductivity: σ0 of the empty tank in S/m.
         readings: volts that the model should give.
+        empty: volts that it gives without inclusions; zero where there is no reference.
         deviation: their standard deviations.
         difference: whether there was a reference.
     """
@@ -76,6 +77,7 @@ class TankFrame:
     model: TankModel
     conductivity: float
     readings: Readings
+    empty: Readings
     deviation: Readings
     difference: bool
 
@@ -100,8 +102,20 @@ class TankFrame:
         if not bool(found.abs().max() > 0):
             raise InputError("readings: the frame is the same as its reference: there is nothing to see")
         known = (OF_CHANGES if difference else OF_READINGS) if errors is None else errors
-        empty = model.readings(model.uniform(tank.conductivity)) if difference else 0.0
-        return TankFrame(model, tank.conductivity, empty + found, known.deviation(found), difference)
+        empty = torch.zeros_like(found)
+        if difference:
+            empty = model.readings(model.uniform(tank.conductivity))
+        deviation = known.deviation(found)
+        return TankFrame(model, tank.conductivity, empty + found, empty, deviation, difference)
+
+    @property
+    def measured(self) -> Readings:
+        """The readings, or their changes since the reference."""
+        return self.readings - self.empty
+
+    def with_errors(self, errors: ReadingErrors) -> "TankFrame":
+        """The same with other standard deviations."""
+        return replace(self, deviation=errors.deviation(self.measured))
 
     @cached_property
     def reduced(self) -> "Reduced":
@@ -112,10 +126,9 @@ class TankFrame:
         size, way = squared[told].sqrt(), ways[:, told]
         return Reduced((values @ rows @ way) / size, size[:, None] * way.mT)
 
-    def relative_misfit(self, readings: Readings, empty: Readings) -> float:
+    def relative_misfit(self, readings: Readings) -> float:
         """|modelled - measured| / |measured|, of the changes where there is a reference."""
-        measured = self.readings - empty if self.difference else self.readings
-        return float((self.readings - readings).norm() / measured.norm())
+        return float((self.readings - readings).norm() / self.measured.norm())
 
 
 def _tank(measurement: ElectrodeMeasurement) -> TankFit:

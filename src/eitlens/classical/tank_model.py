@@ -124,14 +124,14 @@ class TankModel:
     ) -> Float64[Tensor, "potentials"]:
         """The potentials of all electrodes for each of the independent currents, of which readings are sums."""
         solver = self._with(impedance)
-        return solver.voltages(self.lattice.on_triangles(sigma), self._currents).flatten()
+        return solver.voltages(self.lattice.on_triangles(sigma), self.currents).flatten()
 
     def potentials_jacobian(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "potentials unknowns"]:
         """The derivatives of the potentials in σ at the nodes."""
         triangles = self.lattice.on_triangles(sigma)
-        found = self._with(impedance).jacobian(triangles, self._currents, self._eye).matrix()
+        found = self._with(impedance).jacobian(triangles, self.currents, self._eye).matrix()
         return self.lattice.collected(found.permute(2, 0, 1).flatten(1)).mT
 
     def potentials_contact_jacobian(
@@ -139,13 +139,13 @@ class TankModel:
     ) -> Float64[Tensor, "potentials electrodes"]:
         """The derivatives of the potentials in the contact impedances."""
         triangles = self.lattice.on_triangles(sigma)
-        found = self._with(impedance).contact_jacobian(triangles, self._currents, self._eye)
+        found = self._with(impedance).contact_jacobian(triangles, self.currents, self._eye)
         return found.flatten(0, 1) / self.domain.scale
 
     @cached_property
     def reading(self) -> Float64[Tensor, "readings potentials"]:
         """The readings that count from the potentials of the independent currents."""
-        count = len(self._currents) * self.electrodes.count
+        count = len(self.currents) * self.electrodes.count
         unit = torch.eye(count, dtype=torch.float64, device=self.device)
         potentials = unit.reshape(count, -1, self.electrodes.count)
         mixing = self.pattern.basis().mixing.to(self.device)
@@ -179,7 +179,7 @@ class TankModel:
         return (every if self.keep is None else self.keep).to(self.device)
 
     @cached_property
-    def _currents(self) -> Float64[Tensor, "rank electrodes"]:
+    def currents(self) -> Float64[Tensor, "rank electrodes"]:
         """As few currents as all are combinations of, in A/m."""
         return (self.pattern.basis().stimulations / self.height).to(self.device)
 
