@@ -61,7 +61,8 @@ class OutlinePrior:
     """
 
     ratio: tuple[float, float] = (1.25, 0.6)
-    wave: float = 1.0
+    wave: float = 4.0
+    power: float = 2.0
     place: float = 0.3
     size: float = 1.0
     background: float = 0.1
@@ -198,7 +199,7 @@ class _Problem:
         rows = torch.empty_like(self.rows(vector))
         rows[..., :2], rows[..., 2], rows[..., 3] = prior.place, prior.size, prior.ratio[1]
         order = torch.arange(2, 2 + (rows.shape[-1] - _FIXED) // 2, dtype=torch.float64)
-        rows[..., _FIXED:] = (prior.wave / order).repeat_interleave(2)
+        rows[..., _FIXED:] = (prior.wave / order**prior.power).repeat_interleave(2)
         return torch.cat([rows.flatten(), torch.tensor([prior.background], dtype=torch.float64)])
 
 
