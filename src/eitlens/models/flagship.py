@@ -47,6 +47,8 @@ class FlagshipConfig:
         tokens: tokens for the data as a whole.
         softmax: the softmax form of the attention.
         fine: channels on the grids of 2g and 4g cells are 2 `fine` and `fine`.
+        fields: of the linear part, for each current.
+        outputs: numbers that each pixel gets; the paper's networks have one, a logit.
     """
 
     currents: int = 3
@@ -62,6 +64,8 @@ class FlagshipConfig:
     tokens: int = 8
     softmax: bool = True
     fine: int = 64
+    fields: int = 3
+    outputs: int = 1
 
     def __post_init__(self) -> None:
         check_multiple("width", self.width, self.heads, "the heads")
@@ -75,7 +79,7 @@ class Flagship(Network):
     def __init__(self, config: FlagshipConfig) -> None:
         super().__init__()
         self.config = config
-        fields = 3 * config.currents
+        fields = config.fields * config.currents
         self.extension = nn.Parameter(torch.zeros(config.modes, fields, config.grid, config.grid))
         self.constant = nn.Parameter(torch.zeros(fields, config.grid, config.grid))
         self.code = _Perceptron(2 * config.modes + 1, config.hidden)
@@ -135,6 +139,11 @@ class Flagship(Network):
     def random_input(self, batch: int, n: int, generator: torch.Generator | None = None) -> Tensor:
         """Codes; n plays no part, as the image is on a grid of its own."""
         return torch.randn(batch, 3 * self.config.modes + 1, generator=generator)
+
+    def pixels(self, features: Tensor) -> Tensor:
+        """The outputs (B, outputs, 8g, 8g) at the centres of the pixels."""
+        found: Tensor = self.decode.pixels(self._transform(features, self._fields(features)))
+        return found
 
     def regions(self) -> list[nn.Module]:
         """The parts to compile one by one: the blocks share one program."""
@@ -227,17 +236,21 @@ class _Decoder(nn.Module):
         wide, fine = 2 * config.fine, config.fine
         self.norm = nn.LayerNorm(config.width)
         self.first = nn.Linear(config.width, 4 * wide)
-        self.second, self.third = nn.Linear(wide, 4 * fine), nn.Linear(fine, 4)
+        self.second, self.third = nn.Linear(wide, 4 * fine), nn.Linear(fine, 4 * config.outputs)
         self.near = nn.ModuleList([_Residual(wide), _Residual(wide), _Residual(fine), _Residual(fine)])
 
     def forward(self, cells: Tensor, size: int) -> Tensor:
-        """Logits (B, 1, size, size)."""
-        x = self.near[1](self.near[0](_doubled(self.first(self.norm(cells)))))
-        x = self.near[3](self.near[2](_doubled(self.second(x))))
-        logits = _doubled(self.third(x))[..., 0].float()
+        """Logits (B, outputs, size, size) at nodes."""
+        logits = self.pixels(cells)
         between = _between(size, logits.shape[-1], logits)
         with torch.autocast(cells.device.type, enabled=False):
-            return (between @ logits @ between.T)[:, None]
+            return between @ logits @ between.T
+
+    def pixels(self, cells: Tensor) -> Tensor:
+        """Logits (B, outputs, 8g, 8g) at the centres of pixels."""
+        x = self.near[1](self.near[0](_doubled(self.first(self.norm(cells)))))
+        x = self.near[3](self.near[2](_doubled(self.second(x))))
+        return _doubled(self.third(x)).permute(0, 3, 1, 2).float()
 
 
 class _Residual(nn.Module):
