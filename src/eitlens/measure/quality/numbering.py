@@ -1,0 +1,80 @@
+"""The numbering of the electrodes: which one is number 1, and which way the numbers run.
+
+Only the shape of the body can tell. On a round tank with even electrodes every turn and mirror image has the same
+readings, on an ellipse each has three others like it at most.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from eitlens.measure.quality.base import Explanation, Finding, noted
+from eitlens.measure.quality.model import TankModel
+from eitlens.measure.readings import ElectrodeMeasurement
+
+KIND = "numbering"
+_ALIKE = 0.01  # readings that differ less than that cannot be told apart in a real tank
+_LEAST = 0.01  # a tank that is nearly round tells little, and noise is below
+
+
+class Numberings(NamedTuple):
+    """All turns, the one by nothing first, then all mirror images: what they read, and what each is called."""
+
+    orders: Int64[Tensor, "numberings electrodes"]
+    rows: Float64[Tensor, "contacts numberings readings"]
+    names: list[str]
+
+
+def numberings(model: TankModel) -> Numberings:
+    """All of them: order[k] is where electrode k + 1 really is, counted from 0."""
+    count = model.measurement.electrodes.count
+    k = torch.arange(count)
+    orders = torch.cat([(k + k[:, None]) % count, (k[:, None] - k) % count])
+    return Numberings(orders, model.renumbered(orders), [_name(row.tolist()) for row in orders])
+
+
+def numbering(model: TankModel) -> list[Explanation]:
+    """The best of all turns and mirror images, with those that cannot be told from it."""
+    found = numberings(model)
+    residuals = model.unexplained(found.rows, model.measurement.pattern)
+    contact, best = divmod(int(residuals.argmin()), residuals.shape[1])
+    like = [k for k in _alike(found.rows[contact], best) if k != best]
+    order = found.orders[best].tolist()
+    names = "; or, which reads the same, ".join(found.names[k] for k in [best, *like])
+
+    def fix(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
+        note = f"the numbering is corrected: {found.names[best]}"
+        return noted(measurement, note, pattern=measurement.pattern.renumbered(order))
+
+    finding = Finding(
+        KIND, f"the electrodes are numbered otherwise: {names}", 1.0, "renumber the pattern", fix=fix
+    )
+    return [Explanation(finding, float(residuals.min()), least=_LEAST)]
+
+
+def unseen(model: TankModel) -> str:
+    """What the shape of the body does not tell, as a sentence; nothing if it tells all."""
+    found = numberings(model)
+    like = [k for k in _alike(found.rows[len(found.rows) // 2], 0) if k != 0]
+    if len(like) == len(found.names) - 1:
+        return "turning or mirroring the electrodes changes nothing on this body: the numbering cannot be checked"
+    if like:
+        return "the readings would be the same if " + " or ".join(found.names[k] for k in like)
+    return ""
+
+
+def _alike(rows: Float64[Tensor, "numberings readings"], one: int) -> list[int]:
+    """Those with the same readings as one of them."""
+    away = (rows - rows[one]).norm(dim=-1) / rows[one].norm()
+    return torch.nonzero(away < _ALIKE)[:, 0].tolist()
+
+
+def _name(order: list[int]) -> str:
+    """What is different, in words."""
+    start, backwards = order[0] + 1, order[1] == (order[0] - 1) % len(order)
+    place = f"electrode 1 is where number {start} is said to be"
+    if backwards:
+        return "the numbers run the other way round" + ("" if start == 1 else f" and {place}")
+    return place
