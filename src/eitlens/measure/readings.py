@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -194,6 +195,12 @@ ALL_NAMES = (*NAMES, *(name for name in POINT_NAMES if name not in NAMES))
 """The names of both kinds of measurement."""
 TEXT_NAMES = (*_TEXT, "domain")
 """Those that are text, JSON or a name, in formats that know only arrays."""
+
+
+def own(names: Iterable[str]) -> list[str]:
+    """The names of a measurement among those in a file; none if it is none of ours."""
+    known = [name for name in ALL_NAMES if name in set(names)]
+    return known if {*NAMES[:2], *POINT_NAMES[:2]} & {*known} else []
 
 
 def same_setup(one: ElectrodeMeasurement, other: ElectrodeMeasurement) -> bool:
