@@ -6,19 +6,16 @@ See docs/your_tank.md. Nothing is unpickled, no other file is opened, and whatev
 import glob
 import re
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from eitlens.errors import InputError
 from eitlens.files import disk_errors, make_folder, read_bytes, write_atomically
 from eitlens.measure.base import Measurement
 from eitlens.measure.formats import frames_table, hdf5, matlab, npz, table, text
 from eitlens.measure.isolation import SafeParser
-from eitlens.measure.parsing import HELP, LIMIT, measured
-from eitlens.measure.recording import Recording
+from eitlens.measure.parsing import HELP, LIMIT
+from eitlens.measure.sequence import Found, compared
 from eitlens.measure.setup import Setup
 
 _PART = "::"
@@ -42,8 +39,8 @@ def read(
     """
     told = setup if isinstance(setup, Setup) else Setup() if setup is None else Setup.load(setup)
     with closing(SafeParser()) as parser:
-        found = _sequence(parser, path, told)
-        return found if reference is None else _against(found, _sequence(parser, reference, told), reference)
+        found = _found(parser, path)
+        return compared(found, told, [] if reference is None else _found(parser, reference))
 
 
 def write(measurement: Measurement, to: Path | str) -> None:
@@ -71,70 +68,31 @@ def _arrays(measurement: Measurement, suffix: str) -> bytes:
     return content
 
 
-def _sequence(parser: SafeParser, path: Path | str, setup: Setup) -> Measurement:
-    """The measurement of one file, or of several in a row; those that say they are of the empty tank are its reference."""
+def _found(parser: SafeParser, path: Path | str) -> list[Found]:
+    """What is in the files of a path."""
     names, chosen = _names(path)
-    found = [parser.found(*read_bytes(name, LIMIT + 1, HELP), chosen) for name in names]
-    frames = [measured(one, setup, str(name)) for one, name in zip(found, names, strict=True)]
-    if len(frames) == 1:
-        return frames[0]
-    empty = [isinstance(one, Recording) and one.empty for one in found]
-    target = [frame for frame, water in zip(frames, empty, strict=True) if not water]
-    joined = _joined(target or frames, setup)
-    water = [frame for frame, is_water in zip(frames, empty, strict=True) if is_water]
-    return joined if not target or not water else _against(joined, _joined(water, setup), "")
+    return [Found(parser.found(*read_bytes(name, LIMIT + 1, HELP), chosen), str(name)) for name in names]
 
 
-def _names(path: Path | str) -> tuple[list[Path | str], str]:
+def _names(path: Path | str) -> tuple[list[str], str]:
     """The files that a path stands for, in their order, and the name of a recording in them."""
-    given = str(path)
-    name, _, chosen = (
-        given.rpartition(_PART) if _PART in given and not Path(given).exists() else (given, "", "")
-    )
-    if name == "-":
-        return [name], chosen
+    name, chosen = str(path), ""
+    if _PART in name and not Path(name).exists():
+        name, _, chosen = name.rpartition(_PART)
     with disk_errors(Path(name)):
         if Path(name).is_dir():
-            inside = [
-                file for file in Path(name).iterdir() if file.is_file() and not file.name.startswith(".")
-            ]
+            inside = [str(file) for file in Path(name).iterdir() if not file.name.startswith(".")]
         elif glob.has_magic(name) and not Path(name).exists():
-            inside = [Path(file) for file in glob.glob(name) if Path(file).is_file()]
+            inside = glob.glob(name)
         else:
             return [name], chosen
-    if not 0 < len(inside) <= _MOST_FILES:
-        raise InputError(f"{name}: {len(inside)} files: expected a frame in each, 1 to {_MOST_FILES} of them")
-    return sorted(inside, key=_natural), chosen
+        files = [file for file in inside if Path(file).is_file()]
+    if not 0 < len(files) <= _MOST_FILES:
+        raise InputError(f"{name}: {len(files)} files: expected a frame in each, 1 to {_MOST_FILES} of them")
+    return sorted(files, key=_natural), chosen
 
 
-def _natural(file: Path) -> list[tuple[int, str]]:
+def _natural(file: str) -> list[tuple[int, str]]:
     """A key by which frame 10 comes after frame 9."""
-    parts = re.split(r"(\d+)", file.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
-
-
-def _joined(frames: list[Any], setup: Setup) -> Any:
-    """One measurement of the frames of several."""
-    from eitlens.measure.readings import ElectrodeMeasurement, same_setup
-
-    first = frames[0]
-    for frame in frames:
-        if not isinstance(frame, ElectrodeMeasurement):
-            raise InputError(f"{frame.source}: only measurements of electrodes make a sequence")
-        if not same_setup(first, frame):
-            raise InputError(f"{frame.source}: not the same electrodes and pattern as in {first.source}")
-    voltages = torch.cat([frame.voltages for frame in frames])
-    rate = setup.rate
-    times = None if rate is None else torch.arange(len(voltages), dtype=torch.float64) / float(rate)
-    notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
-    return replace(first, voltages=voltages, times=times, notes=notes)
-
-
-def _against(found: Any, reference: Any, path: Path | str) -> Measurement:
-    from eitlens.measure.readings import ElectrodeMeasurement
-
-    for one in (found, reference):
-        if not isinstance(one, ElectrodeMeasurement):
-            raise InputError(f"{one.source}: a reference file goes with measurements of electrodes alone")
-    joined: Measurement = found.against(reference)
-    return joined
+    parts = re.split(r"(\d+)", Path(file).name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -46,7 +46,9 @@ def understood(values: Any, where: str, chosen: str = "") -> "Recording | Measur
         return values
     if not isinstance(values, dict) or own(values) or not any(map(_is_table, values.values())):
         return Measurement.from_arrays(values, where)
-    return guarded(lambda: formats.recording({k: _array(v) for k, v in values.items()}, chosen), where)
+    arrays = {name: _array(value) for name, value in values.items()}
+    found: Recording = guarded(lambda: formats.recording(arrays, chosen), where)
+    return found
 
 
 def measured(found: "Recording | Measurement", setup: Setup, where: str) -> Measurement:

@@ -5,21 +5,18 @@ pattern, lose what was not measured, and get their unit and their signs.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.electrodes import Electrodes, Pattern
+from eitlens.electrodes import Pattern, simulate_readings
 from eitlens.errors import InputError
 from eitlens.measure.base import Frames
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.setup import HELP, Setup
 from eitlens.measure.units import factor
-
-_SEVERAL = 8  # names of variables that an error lists
+from eitlens.phantom import Phantom
 
 
 @dataclass(frozen=True)
@@ -61,10 +58,8 @@ class Recording:
         size = factor(full.unit or "V", "V")
         voltages, reference = (None if part is None else part * size for part in parts)
         assert voltages is not None
-        times = self.times
-        if times is None and full.rate is not None:
-            times = np.arange(len(voltages)) / float(full.rate)
-        found = ElectrodeMeasurement(
+        times = self.times if full.rate is None else np.arange(len(voltages)) / float(full.rate)
+        return ElectrodeMeasurement(
             electrodes,
             pattern,
             voltages,
@@ -72,10 +67,9 @@ class Recording:
             None if full.conductivity is None else float(full.conductivity),
             1.0 if full.height is None else float(full.height),
             None if times is None else torch.from_numpy(np.array(times, dtype=np.float64)),
-            tuple(notes),
+            tuple(dict.fromkeys(notes)),
             where,
         )
-        return signed(found) if full.unsigned else found
 
     def _placed(self, values: np.ndarray, pattern: Pattern, notes: list[str]) -> Frames:
         """The values as readings of the pattern."""
@@ -112,13 +106,27 @@ def _rows(table: Tensor, count: int) -> Frames | None:
     return table.reshape(1, -1) if table.numel() == count else None
 
 
-def signed(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
-    """The measurement with the signs that the readings of its empty tank have."""
-    from eitlens.electrodes import simulate_readings
-    from eitlens.phantom import Phantom
+def calibrated(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
+    """The measurement with the gains by which its reference is what the empty tank reads, for 1 S/m if nobody says.
 
-    sign = simulate_readings(measurement.electrodes, measurement.pattern, Phantom([])).sign()
-    reference = None if measurement.reference is None else measurement.reference.abs() * sign
-    note = "the readings have no signs: they got those of the empty tank"
-    voltages = measurement.voltages.abs() * sign
-    return replace(measurement, voltages=voltages, reference=reference, notes=(*measurement.notes, note))
+    Without a reference the gains are not known, and only the signs are those of the empty tank.
+    """
+    empty = Phantom([], outside=measurement.conductivity or 1.0)
+    model = simulate_readings(measurement.electrodes, measurement.pattern, empty, measurement.height)
+    if measurement.baseline is None:
+        note = "the readings have the signs of the empty tank's"
+        return replace(
+            measurement, voltages=measurement.voltages.abs() * model.sign(), notes=(*measurement.notes, note)
+        )
+    gain = torch.where(measurement.baseline != 0, model / measurement.baseline, torch.nan)
+    assert measurement.reference is not None
+    return replace(
+        measurement,
+        voltages=measurement.voltages * gain,
+        reference=measurement.reference * gain,
+        conductivity=empty.outside,
+        notes=(
+            *measurement.notes,
+            "each reading has the gain by which the reference is that of the empty tank",
+        ),
+    )

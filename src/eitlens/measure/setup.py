@@ -48,7 +48,8 @@ class Setup:
         driven: whether channels at electrodes that drive are used; if nobody says, they are not.
         rotating: whether the channels begin at the electrode that drives, and not always at electrode 1.
         flipped: whether a channel is the second electrode less the first.
-        unsigned: whether the values lost their signs; then each gets that of the empty tank.
+        calibrated: whether each channel has a gain of its own, or lost its sign; then the gains are those by which the
+            reference is what the empty tank reads, and without a reference the signs alone are that tank's.
         current: in amperes.
         unit: of the values: V, mV, uV.
         height: of the tank, in metres.
@@ -73,7 +74,7 @@ class Setup:
     driven: bool | None = None
     rotating: bool | None = None
     flipped: bool | None = None
-    unsigned: bool | None = None
+    calibrated: bool | None = None
     current: float | str | None = None
     unit: str | None = None
     height: float | str | None = None

@@ -1,15 +1,16 @@
-"""ACT 3 of Rensselaer Polytechnic Institute: text of 993 numbers, or `ACT2006_homog` and `ACT2000_phant` of a .mat file.
+"""ACT 3 of Rensselaer Polytechnic Institute: a text of 993 numbers, or a .mat with `ACT2006_homog`, `ACT2000_phant`.
 
 A text begins with the amplitude of the currents in milliamperes; then come 31 × 32 millivolts, for each current one of
-each electrode: cos kθ for k = 1 … 16, then sin kθ for k = 1 … 15, at the angles θ = 2π l / 32 of the electrodes l = 1 …
-32. They run counter-clockwise and number 32 is on the right. The .mat file leaves the amplitude out: 0.2 mA. Its complex
-values have the quadrature in the imaginary part.
+each electrode: cos kθ for k = 1 … 16, then sin kθ for k = 1 … 15, at the angles θ = 2π l / 32 of the electrodes l = 1
+… 32. They run counter-clockwise and number 32 is on the right. The potentials of a current have a constant in common,
+which is taken off: a reading is a potential less the mean of all. The .mat file leaves the amplitude out: 0.2 mA. Its
+complex values have the quadrature in the imaginary part.
 
-The tank of these files is 0.30 m wide. Its electrodes are taken to be 0.025 m wide and 0.016 m high, as high as
-the saline: with them and the 0.424 S/m of the saline the model is as large as the readings.
+The tank of these files is 0.30 m wide. Its electrodes are taken to be 0.025 m wide and 0.016 m high, as high as the
+saline: with them and the 0.424 S/m of the saline the model is as large as the readings.
 
-Reference: D. Isaacson, J. L. Mueller, J. C. Newell, S. Siltanen, "Reconstructions of chest phantoms by the D-bar method
-for electrical impedance tomography", IEEE Transactions on Medical Imaging 23 (2004) 821–828.
+Reference: D. Isaacson, J. L. Mueller, J. C. Newell, S. Siltanen, "Reconstructions of chest phantoms by the D-bar
+method for electrical impedance tomography", IEEE Transactions on Medical Imaging 23 (2004) 821–828.
 """
 
 from typing import Any
@@ -52,7 +53,7 @@ def recognises(content: bytes) -> bool:
 def read(content: bytes, limit: int) -> Recording:
     """The frame of a text."""
     numbers = np.array([float(word) for word in content.split()])
-    return Recording(numbers[None, 1:], _known(float(numbers[0])))
+    return Recording(_potentials(numbers[1:]), _known(float(numbers[0])), potentials=True)
 
 
 def knows(values: dict[str, Any]) -> bool:
@@ -62,16 +63,17 @@ def knows(values: dict[str, Any]) -> bool:
 
 def recording(values: dict[str, Any]) -> Recording:
     """The frame of the phantom with that of water as its reference, or whichever is there."""
-    water, phantom = (values.get(name) for name in (_WATER, _PHANTOM))
-    for given in (water, phantom):
-        if given is not None and np.size(given) != _COUNT:
-            raise InputError(f"{_WATER}, {_PHANTOM}: expected {_COUNT} values, got shape {np.shape(given)}")
-    known = _known(_AMPLITUDE)
-    if phantom is None:
-        return Recording(np.reshape(water, (1, -1)), known, empty=True)
-    return Recording(
-        np.reshape(phantom, (1, -1)), known, None if water is None else np.reshape(water, (1, -1))
-    )
+    found = {name: _potentials(values[name]) for name in (_WATER, _PHANTOM) if name in values}
+    known, water = _known(_AMPLITUDE), found.get(_WATER)
+    if _PHANTOM not in found:
+        return Recording(found[_WATER], known, empty=True, potentials=True)
+    return Recording(found[_PHANTOM], known, water, potentials=True)
+
+
+def _potentials(values: Any) -> np.ndarray:
+    if np.size(values) != _COUNT:
+        raise InputError(f"expected {_COUNT} potentials, got an array of shape {np.shape(values)}")
+    return np.reshape(values, (1, COSINES + SINES, ELECTRODES))
 
 
 def _known(amplitude: float) -> Setup:

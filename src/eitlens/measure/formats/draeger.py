@@ -1,18 +1,17 @@
 """Dräger PulmoVista's `.eit`: a header in text, then frames in binary, of the formats 31, 32 and 51.
 
 The file begins with three whole numbers of four bytes: the format, the length of the header less 8 bytes, and one of
-unknown use. Frames follow the header at once and have no header of their own: the time of the day in days, then
-208 numbers in double precision, the voltages in millivolts in phase with the device's clock: 16 adjacent pairs
-drive, and for each are the 13 pairs read that come after the one that drives. In format 51 the quadrature begins at
-number 323, and the currents of the pairs in milliamperes are numbers 225 to 240 and 547 to 562. So a reading is taken in
-phase with its current.
+unknown use. Frames follow the header at once and have no header of their own: the time of the day in days, then 208
+numbers in double precision, the voltages in millivolts in phase with the device's clock: 16 adjacent pairs drive, and
+for each are the 13 pairs read that come after the one that drives. In format 51, counted from the time as 0, the
+quadrature begins at number 323, and the currents of the pairs in milliamperes are numbers 225 to 240 and 547 to 562.
+So a reading is taken in phase with its current.
 
-A frame has 5495 bytes in format 51. Whether a length is right the times tell: they go up by one over the frame rate. Where
-that of the format is wrong, the length whose times do so is looked for. (Two public readers take the time of a
+A frame has 5495 bytes in format 51. Whether a length is right the times tell: they go up by one over the frame rate.
+Where that of the format is wrong, the length whose times do so is looked for. (Two public readers take the time of a
 frame for part of the one before it, which costs them the last frame.)
 
-Of the tank the file says nothing; a thorax belt has electrode 1 to the left of the breastbone. A reading is the second
-electrode less the first.
+Of the body the file says nothing. A reading is the second electrode less the first.
 """
 
 import re
@@ -76,7 +75,8 @@ def _in_phase(table: np.ndarray) -> np.ndarray:
     if not np.isfinite(table[:, : _CURRENT_QUADRATURE + ELECTRODES]).all() or not size.all():
         raise InputError("a frame holds values that are no numbers, or no current: the file is damaged")
     cosine, sine = (np.repeat(part / size, READINGS // ELECTRODES, axis=1) for part in sent)
-    return parts[0] * cosine + parts[1] * sine
+    found: np.ndarray = parts[0] * cosine + parts[1] * sine
+    return found
 
 
 def _length(body: bytes, usual: int, rate: float) -> int:

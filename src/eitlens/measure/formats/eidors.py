@@ -5,8 +5,9 @@ is the reference of the other. A few well-known files are told by their names, a
 
 - `zc_…`, Montreal 1995: a tank of 0.30 m, the absolute values of amplified signals, 7 frames a second (R. Guardo).
 - `v_reference`, `v_rotate`, IIRC 2006: a tank of 0.20 m, saline 0.06 m deep, electrodes of 0.01 m; complex values.
-- `phantomdata_20` … `_28`, Ottawa 2008: Goe-MF II; `phantomdata_true_electrode_positions` has a column for each, and the
-  outline runs through them. Their scale is that of photographs, so sizes are relative.
+- `phantomdata_20` … `_28`, Ottawa 2008: Goe-MF II; three tanks, each empty, with glass and with metal.
+  `phantomdata_true_electrode_positions` has a column for each, and the outline runs through that of the empty tank.
+  Their scale is that of photographs, so sizes are relative.
 
 The units of the three are not known, so their conductivities are relative as well. Reference: A. Adler, W. R. B.
 Lionheart, "Uses and abuses of EIDORS", Physiological Measurement 27 (2006) S25–S42, and its data collection.
@@ -25,10 +26,13 @@ _REFERENCES = ("ref", "homog", "vh", "empty", "background")
 _FRAME = 256, 208  # values: with and without those at electrodes that drive
 _ADJACENT = Setup(electrodes=16, pattern="adjacent")
 _GOE_MF = Setup(electrodes=16, pattern="adjacent", flipped=True, current=5e-3)
-MONTREAL = Setup(scale=0.15, rate=7.0, unsigned=True).over(_ADJACENT)
+MONTREAL = Setup(scale=0.15, rate=7.0, calibrated=True).over(_ADJACENT)
 IIRC = Setup(scale=0.10, height=0.06, coverage=16 * 0.01 / (np.pi * 0.20)).over(_ADJACENT)
 _POSITIONS = "phantomdata_true_electrode_positions"
 _FIRST_OTTAWA = 20
+_GROUP = (
+    3  # empty, glass and metal in the same tank: the positions of the first, so that they can be compared
+)
 _SEVERAL = 12  # names that an error lists
 
 
@@ -70,7 +74,7 @@ def _known(name: str, tables: dict[str, np.ndarray]) -> Setup:
     number = name.removeprefix("phantomdata_")
     if positions is None or not number.isdecimal():
         return Setup()
-    column = int(number) - _FIRST_OTTAWA
+    column = (int(number) - _FIRST_OTTAWA) // _GROUP * _GROUP
     if not 0 <= column < positions.shape[1]:
         raise InputError(f"{name}: there is no column {column + 1} of electrode positions")
     middles = np.stack([positions[:, column].real, positions[:, column].imag], 1)

@@ -1,8 +1,8 @@
 """Raw frames: 256 numbers each of 4 bytes, one frame behind the other and nothing else, as the .get files of Goe-MF II.
 
-The numbers are 32-bit floats with the lowest byte first: for each of 16 adjacent pairs that drive, the readings of all 16
-adjacent pairs, zero at electrodes that drive. Goe-MF II drives 5 mA, and its readings are the second electrode less the
-first. The file says nothing of the tank.
+The numbers are 32-bit floats with the lowest byte first: for each of 16 adjacent pairs that drive, the readings of all
+16 adjacent pairs, zero at electrodes that drive. Goe-MF II drives 5 mA, and its readings are the second electrode less
+the first. The file says nothing of the tank.
 
 Reference: A. Adler, W. R. B. Lionheart, "Uses and abuses of EIDORS", Physiological Measurement 27 (2006) S25–S42.
 """

@@ -1,8 +1,8 @@
 """Kuopio Tomography Challenge 2023: `Uel` (frames of a target) or `Uelref` (of water alone), `Inj`, `Mpat`.
 
-A round tank of radius 0.115 m with 32 electrodes, 5.625° wide each, number 1 at the top, counter-clockwise. 76 currents
-between odd electrodes; for each 31 voltages between neighbours. Currents are taken to be milliamperes and voltages
-volts, and the height of the water is not said: conductivities of the tank are S/m times metres of water.
+A round tank of radius 0.115 m with 32 electrodes, 5.625° wide each, number 1 at the top, counter-clockwise. 76
+currents between odd electrodes; for each 31 voltages between neighbours. Currents are taken to be milliamperes and
+voltages volts, and the height of the water is not said: conductivities of the tank are S/m times metres of water.
 
 In a folder, `ref.mat` is taken as the reference of the others. What a level of the challenge removes is NaN.
 

@@ -1,9 +1,10 @@
 """Text of Manchester's systems: lines that begin with #, then a row a reading of `Vr Vi I`, in volts and amperes.
 
-The header has the numbers of electrodes and of readings (`#Length`) and the strategy. Adjacent pairs drive, and for each
-are read the pairs that have no electrode in common with it, in the order of their numbers, the second electrode less the
-first. Vr is in phase. The current is the mean of the column I, which is noisier than the voltages: with it they are
-reciprocal to 11 %, without to 1.4 %. Rows behind `#Length` repeat the last and are left out.
+The header has the numbers of electrodes and of readings (`#Length`) and the strategy. Adjacent pairs drive, and for
+each are read the pairs that have no electrode in common with it, in the order of their numbers, the second electrode
+less the first. Vr is in phase. The current is the mean of the column I, which is noisier than the voltages: divided by
+it one by one they are reciprocal to 11 %, as they are to 1.4 %. Frames are turned to the same current. Rows behind
+`#Length` repeat the last and are left out.
 
 The electrodes of the collection of 2004 run clockwise from the top of a round tank, whose size is not said.
 
@@ -19,6 +20,7 @@ from eitlens.measure.recording import Recording
 from eitlens.measure.setup import Setup
 
 _MAGIC = b"#MEAS"
+_CURRENT = 3e-4  # A, to which frames are turned: about that of the collection
 _LONGEST = 1 << 20  # bytes: thousands of readings
 
 
@@ -42,8 +44,11 @@ def read(content: bytes, limit: int) -> Recording:
         raise InputError(f"expected {count} rows of three numbers, Vr Vi I, got {len(rows)}")
     table = np.array([[float(word) for word in row] for row in rows])
     tank = Setup(body="disk", electrodes=electrodes, first=90.0, clockwise=True)
-    device = Setup(pattern="adjacent", flipped=True, current=float(np.abs(table[:, 2]).mean()))
-    return Recording(table[None, :, 0], device.over(tank))
+    current = float(np.abs(table[:, 2]).mean())
+    if not current > 0:
+        raise InputError("the column I has no current")
+    device = Setup(pattern="adjacent", flipped=True, current=_CURRENT)
+    return Recording(table[None, :, 0] * (_CURRENT / current), device.over(tank))
 
 
 def _told(name: str, header: str) -> int:

@@ -38,8 +38,9 @@ def write(values: dict[str, Any]) -> bytes:
     from scipy.io import savemat
 
     stream = io.BytesIO()
-    # savemat makes a row of what has one dimension, and a row of characters of text.
-    savemat(stream, {name: np.asarray(value) for name, value in values.items()}, do_compression=True)
+    # savemat makes a row of what has one dimension, and a row of characters of text; its stubs know only paths.
+    arrays = {name: np.asarray(value) for name, value in values.items()}
+    savemat(stream, arrays, do_compression=True)  # type: ignore[arg-type]
     return stream.getvalue()
 
 

@@ -1,7 +1,7 @@
 """Numbers alone, as text or as NumPy's .npy: a row a frame, or a column a frame, or one frame in any shape.
 
-Numbers are separated by blanks, commas, semicolons or tabs; beside the last two, commas may be decimal. Lines that begin
-with # or % are comments. What the numbers are, a setup has to say.
+Numbers are separated by blanks, commas, semicolons or tabs; beside the last two, commas may be decimal. Lines that
+begin with # or % are comments. What the numbers are, a setup has to say.
 """
 
 import io
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from eitlens.errors import InputError
+from eitlens.measure.formats.npz import header
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import HELP, Setup
 
@@ -42,7 +43,7 @@ def read(content: bytes, limit: int) -> Recording:
     even = len({len(row) for row in rows}) == 1
     unknown = (
         f"the first line, {told[0][:40]!r}, holds numbers instead of the names of the columns: put x, y, current_1, …, "
-        f"voltage_1, … above it, separated by commas, semicolons or tabs; or, if they are the readings of electrodes, {HELP}"
+        f"voltage_1, … above it, with commas, semicolons or tabs between; or, for readings of electrodes, {HELP}"
     )
     return Recording(np.stack(rows) if even else np.concatenate(rows)[None], Setup(), unknown=unknown)
 
@@ -69,10 +70,7 @@ def _numbers(line: str) -> np.ndarray:
 
 def _array(content: bytes, limit: int) -> np.ndarray:
     """The array of an .npy, which is never unpickled."""
-    stream = io.BytesIO(content)
-    version = npy.read_magic(stream)
-    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, kind = header(stream)
+    shape, kind = header(io.BytesIO(content))
     size = int(np.prod(shape, dtype=object)) * kind.itemsize
     if kind.kind not in "biufc" or size > min(len(content), limit):
         raise InputError(f"an array of {kind} of shape {shape} is no array of numbers of this file")

@@ -1,15 +1,17 @@
-"""Sciospec's `.eit`: text, a header of 9, 11 or 18 lines, then for each current a line of two electrodes and one of volts.
+"""Sciospec's `.eit`: text, a header of 9, 11 or 18 lines, then for each current a line of two electrodes and of volts.
 
-The first line is the length of the header. The amplitude in amperes and the frames a second are in it. A line `1 4`: the
-current goes into electrode 1 and out of 4. The lines behind it, one for each frequency, have real and imaginary parts of
-the potential of each channel against ground. The first frequency is taken, and of the complex values the real parts,
-which are in phase with the current. As the ground is unknown, differences of neighbours are read, and not those at
-electrodes that drive, whose contacts are in them; other setups read what they name.
+The first line is the length of the header. The time of the day and the amplitude in amperes are in it. A line `1 4`:
+the current goes into electrode 1 and out of 4. The lines behind it, one for each frequency, have real and imaginary
+parts of the potential of each channel against ground. The first frequency is taken, and of the complex values the real
+parts, which are in phase with the current. As the ground is unknown, differences of neighbours are read, and not those
+at electrodes that drive, whose contacts are in them; other setups read what they name.
 
 A file is one frame; a folder of them is a recording. The file says nothing of the tank.
 
 Reference: Sciospec Scientific Instruments GmbH, manual of the EIT software.
 """
+
+import re
 
 import numpy as np
 import torch
@@ -21,7 +23,7 @@ from eitlens.measure.setup import Setup
 
 _HEADERS = {9: 1, 11: 2, 18: 2}
 """Lines of a header, and the number of the line (from 0) with the name of the setup."""
-_FREQUENCIES, _AMPLITUDE, _RATE = 5, 6, 7  # lines behind the name
+_TIME, _FREQUENCIES, _AMPLITUDE = 1, 5, 6  # lines behind the name
 _CHANNELS = "MeasurementChannels:"
 _MOST = 1024  # electrodes
 
@@ -44,7 +46,7 @@ def read(content: bytes, limit: int) -> Recording:
     length = int(lines[0])
     name = _HEADERS[length]
     step = 1 + int(lines[name + _FREQUENCIES])
-    amplitude, rate = (float(lines[name + k]) for k in (_AMPLITUDE, _RATE))
+    amplitude = float(lines[name + _AMPLITUDE])
     body = [line for line in lines[length:] if line.strip()]
     if step < 2 or not body or len(body) % step:
         raise InputError(
@@ -60,8 +62,16 @@ def read(content: bytes, limit: int) -> Recording:
         )
     potentials = potentials[:, [k - 1 for k in channels]]
     drive = _drive(body[::step], channels, amplitude)
-    known = Setup(electrodes=len(channels), pattern=Pattern.driven_by(drive), rate=rate if rate > 0 else None)
-    return Recording(potentials[None], known, potentials=True)
+    known = Setup(electrodes=len(channels), pattern=Pattern.driven_by(drive))
+    return Recording(potentials[None], known, times=_seconds(lines[name + _TIME]), potentials=True)
+
+
+def _seconds(line: str) -> np.ndarray | None:
+    """The time of the day behind the date."""
+    found = re.search(r"(\d{1,2}):(\d\d):(\d\d(?:\.\d{1,6})?)\s*$", line)
+    return (
+        None if found is None else np.array([3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])])
+    )
 
 
 def _channels(header: list[str]) -> list[int] | None:

@@ -1,8 +1,8 @@
 """Open 2D EIT data, University of Eastern Finland 2017: `Uel`, `CurrentPattern`, `MeasPattern`.
 
-A round tank of radius 0.14 m with 16 electrodes of 0.025 m, which cover 45 % of the circle, and 0.07 m of saline; number
-1 is at the top and they run clockwise. 79 currents: neighbours, skip 1, 2 and 3, all against number 1. Currents are
-milliamperes, voltages volts between neighbours, also at electrodes that drive.
+A round tank of radius 0.14 m with 16 electrodes of 0.025 m, which cover 45 % of the circle, and 0.07 m of saline;
+number 1 is at the top and they run clockwise. 79 currents: neighbours, skip 1, 2 and 3, all against number 1. Currents
+are milliamperes, voltages volts between neighbours, also at electrodes that drive.
 
 Reference: A. Hauptmann, V. Kolehmainen, N. M. Mach, T. Savolainen, A. Seppänen, S. Siltanen, "Open 2D electrical
 impedance tomography data archive", arXiv:1704.01178.
