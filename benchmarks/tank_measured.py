@@ -53,13 +53,17 @@ def fitted(challenge: Challenge, water: Tensor, resistance: Tensor) -> tuple[Ins
         parts[:, 2 * channels :] = (sources / size)[number] * model[keep][:, None]
         # A little of nothing: what the data do not tell (all gains at once) stays zero.
         ridge = 1e-3 * parts.norm() / parts.shape[1] ** 0.5 * torch.eye(parts.shape[1]).double()
-        step = torch.linalg.lstsq(torch.cat([parts, ridge]), torch.cat([gap, torch.zeros(len(ridge)).double()])).solution
+        step = torch.linalg.lstsq(
+            torch.cat([parts, ridge]), torch.cat([gap, torch.zeros(len(ridge)).double()])
+        ).solution
         c, g, a = c + step[:channels], g + step[channels : 2 * channels], a + step[2 * channels :]
         left = float((gap - parts @ step).norm() / (water / scale)[keep].norm())
     return Instrument(rows, g, c, a), scale, left
 
 
-def measured_codes(data: Path, challenge: Challenge, coder: Coder, device: torch.device) -> tuple[MapCode, list[str]]:
+def measured_codes(
+    data: Path, challenge: Challenge, coder: Coder, device: torch.device
+) -> tuple[MapCode, list[str]]:
     """Codes of the four training targets at all levels, and of the 21 targets of the evaluation; and their names."""
     from tank import nominal
 

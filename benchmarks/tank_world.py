@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from eitlens.domain import Disk
 from eitlens.electrodes.waves import EmptyTank, empty_tank
 from eitlens.feature.maps import MapCode, MapPrior, MapReading, mirrored, turned
 from eitlens.forward.integral import BoundaryIntegralSolver
-from eitlens.domain import Disk
 from eitlens.phantom.batch import PhantomBatch, ShapeGroup
 from eitlens.phantom.objects import ObjectSampler
-from eitlens.phantom.scanline import classes
+from eitlens.phantom.scanline import inside_pixels
 
 ELECTRODES, LEVELS = 32, 7
 NOMINAL_WIDTH = math.radians(5.625)
@@ -64,6 +64,7 @@ class Challenge:
 
     @staticmethod
     def of(drive: np.ndarray, channels: np.ndarray) -> "Challenge":
+        """From `Inj` and `Mpat` of the challenge's files."""
         given = torch.tensor(np.asarray(drive, dtype=np.float64).T)
         size = given.abs().amax(1).mean()
         given = given / size
@@ -72,10 +73,14 @@ class Challenge:
         mixing = torch.linalg.lstsq(basis.T, given.T).solution.T
         assert float((mixing @ basis - given).abs().max()) < 1e-9
         read = torch.tensor(np.asarray(channels, dtype=np.float64).T)
-        rows = [[_reduction(mixing, _kept(given, read, level, c)) for c in range(len(read))] for level in range(1, LEVELS + 1)]
+        rows = [
+            [_reduction(mixing, _kept(given, read, level, c)) for c in range(len(read))]
+            for level in range(1, LEVELS + 1)
+        ]
         return Challenge(given, read, basis, torch.stack([torch.stack(row) for row in rows]))
 
     def to(self, device: torch.device) -> "Challenge":
+        """The same on a device."""
         return Challenge(*(part.to(device) for part in (self.drive, self.channels, self.basis, self.reduce)))
 
     def reduced(self, readings: Tensor, level: Tensor) -> Tensor:
@@ -111,7 +116,9 @@ class Pair(NamedTuple):
     later: EmptyTank
 
 
-def layouts(count: int, waves: int, spread: Spread, device: torch.device, seed: int, points: int = 12) -> Pair:
+def layouts(
+    count: int, waves: int, spread: Spread, device: torch.device, seed: int, points: int = 12
+) -> Pair:
     """Random electrodes, before and after."""
     draw = torch.Generator(device=device).manual_seed(seed)
 
@@ -121,12 +128,21 @@ def layouts(count: int, waves: int, spread: Spread, device: torch.device, seed: 
     def uniform(*shape: int) -> Tensor:
         return torch.rand(*shape, generator=draw, dtype=torch.float64, device=device)
 
-    angles = math.pi / 2 + 2 * math.pi / ELECTRODES * torch.arange(ELECTRODES, dtype=torch.float64, device=device)
+    angles = math.pi / 2 + 2 * math.pi / ELECTRODES * torch.arange(
+        ELECTRODES, dtype=torch.float64, device=device
+    )
     angles = angles + spread.shift * normal(count, ELECTRODES)
     low, high = spread.width
-    width = NOMINAL_WIDTH / 2 * (low + (high - low) * uniform(count, 1)) * (1 + spread.width_each * normal(count, ELECTRODES))
+    width = (
+        NOMINAL_WIDTH
+        / 2
+        * (low + (high - low) * uniform(count, 1))
+        * (1 + spread.width_each * normal(count, ELECTRODES))
+    )
     low, high = spread.impedance
-    contact = low * (high / low) ** uniform(count, 1) * torch.exp(spread.impedance_each * normal(count, ELECTRODES))
+    contact = (
+        low * (high / low) ** uniform(count, 1) * torch.exp(spread.impedance_each * normal(count, ELECTRODES))
+    )
     low, high = spread.width_change
     change = low + (high - low) * uniform(count, 1)
     moved = width * (1 + change * normal(count, ELECTRODES))
@@ -136,7 +152,9 @@ def layouts(count: int, waves: int, spread: Spread, device: torch.device, seed: 
     def solved(w: Tensor, z: Tensor) -> EmptyTank:
         parts = [
             empty_tank(a, b, c, waves, points)
-            for a, b, c in zip(torch.split(angles, size), torch.split(w, size), torch.split(z, size), strict=True)
+            for a, b, c in zip(
+                torch.split(angles, size), torch.split(w, size), torch.split(z, size), strict=True
+            )
         ]
         return EmptyTank(*(torch.cat(part).float().double() for part in zip(*parts, strict=True)))
 
@@ -153,7 +171,7 @@ class Bodies(NamedTuple):
 
 
 def bodies(sampler: ObjectSampler, count: int, waves: int, device: torch.device, block: int) -> Bodies:
-    """The first tanks of a sampler, with their maps; those that the solver refuses are left out."""
+    """The first tanks of a sampler, with their maps."""
     solver = BoundaryIntegralSolver(Disk(4), nodes=NODES)
     parts = []
     for start in range(0, count, block):
@@ -206,7 +224,11 @@ class World:
         with_objects = later.resistance + later.change(maps)
         with_objects = with_objects / (1 + s.drift * normal(1, 1))
         channels = len(c.channels)
-        fixed = (s.common * normal(1, channels), s.gain * normal(1, channels), s.source * normal(1, ELECTRODES))
+        fixed = (
+            s.common * normal(1, channels),
+            s.gain * normal(1, channels),
+            s.source * normal(1, ELECTRODES),
+        )
         new = (
             fixed[0] + s.common_change * normal(1, channels),
             fixed[1] + s.gain_change * normal(1, channels),
@@ -246,7 +268,9 @@ class Coder:
     drift_size: float = 0.1
 
     @staticmethod
-    def fitted(world: World, prior: MapPrior, nominal: EmptyTank, seed: int, samples: int, directions: int) -> "Coder":
+    def fitted(
+        world: World, prior: MapPrior, nominal: EmptyTank, seed: int, samples: int, directions: int
+    ) -> "Coder":
         """With directions of change found from pairs of readings of water."""
         c, device = world.challenge, world.challenge.drive.device
         draw = torch.Generator(device=device).manual_seed(seed)
@@ -254,33 +278,36 @@ class Coder:
         pair = torch.randint(len(world.pairs.water.resistance), (samples,), generator=draw, device=device)
         maps = torch.zeros(samples, 2 * prior.count, 2 * prior.count, dtype=torch.float64, device=device)
         level = torch.ones(samples, dtype=torch.int64, device=device)
-        rows = torch.cat([quiet.readings(maps[p], pair[p], level[p], draw) for p in torch.split(torch.arange(samples, device=device), 512)])
+        rows = torch.cat(
+            [
+                quiet.readings(maps[p], pair[p], level[p], draw)
+                for p in torch.split(torch.arange(samples, device=device), 512)
+            ]
+        )
         _, size, right = torch.linalg.svd(rows.nan_to_num(), full_matrices=False)
         changes = right[:directions] * (size[:directions, None] / samples**0.5)
         density = nominal.density
         # A nuisance as large as the reading itself would explain the whole of it: its amplitude is left to the network.
         drive, channels = c.basis @ density.mT, c.channels @ density.mT
         potential = c.basis @ nominal.resistance
-        reading = prior.read(drive, channels[None])
+        reading = prior.read(drive, channels[None], nominal.drawn)
         return Coder(prior, reading, (potential @ c.channels.mT).flatten(), changes)
 
     def __call__(self, y: Tensor) -> MapCode:
+        """The codes of readings (B, 465)."""
         size = y.nan_to_num().square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True)
         variance = (self.relative * y.nan_to_num()).square() + self.floor**2 * size
-        both = torch.cat([self.drift_size * self.drift[None], self.changes]).expand(len(y), -1, -1)
+        both = torch.cat([self.drift_size * self.drift[None], self.changes])
         return self.reading.code(y, variance, both)
 
 
 def labels(batch: PhantomBatch, pixels: int) -> tuple[Tensor, Tensor]:
     """Classes of the pixels, and log σ there."""
     group = batch.groups[0]
-    from eitlens.phantom.scanline import inside_pixels
-
-    inside = inside_pixels(group.kind.curve(group.parameters, 96).point, pixels) & group.present[..., None, None]
+    inside = (
+        inside_pixels(group.kind.curve(group.parameters, 96).point, pixels) & group.present[..., None, None]
+    )
     label = torch.where(group.inside < 1, 1, 2).to(torch.uint8)
     found = (inside * label[..., None, None]).amax(1)
     sigma = torch.where(inside, group.inside.log()[..., None, None], 0.0).sum(1)
     return found.long(), sigma.float()
-
-
-__all__ = ["Bodies", "Challenge", "Coder", "Spread", "World", "bodies", "classes", "labels", "layouts", "moved_batch"]

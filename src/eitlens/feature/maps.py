@@ -6,8 +6,9 @@ variance. Bodies are as likely turned and mirrored. So the components have angul
 an entry (j, k) turns like e^{i(j+k)θ}, entries of different j + k are uncorrelated, and the real and the imaginary
 part of each are two components of equal variance.
 
-A reading is linear in M to first order: V = cᵀ M d, d the waves in the density that a stimulation has in the empty
-body, c those of the channel (`EmptyTank.density`). So any electrodes and any pattern give
+A reading is V = cᵀ M (1 + H M)⁻¹ d, d the waves in the density that a stimulation has in the empty body, c those of
+the channel, and H what the metal draws (`EmptyTank`). To first order it is linear in M. So any electrodes and any
+pattern give
 
     y = H m + Σ_k z_k H a_k + Σ_n w_n b_n + noise,
 
@@ -16,8 +17,9 @@ sources and channels. With independent noise of the variances v the code is the 
 
     (1 + A W Aᵀ) (z, w) = A W (y - H m),    W = diag(1 / v),    A the rows H a_k and b_n.
 
-A reading that is missing has no weight. One network so reads many devices: the code means the same for all of them,
-and the deviations say what a device does not see.
+What is not linear is computed from the code and taken off the readings, and the code is made again, `ROUNDS` times in
+all. A reading that is missing has no weight. So one network reads many devices: the code means the same for all of
+them, and the deviations say what a device does not see.
 """
 
 from collections.abc import Mapping
@@ -31,6 +33,8 @@ from torch import Tensor
 
 from eitlens.errors import InputError
 
+ROUNDS = 2
+"""Codes made one after the other, each with the curvature of the one before: a third changes hardly anything."""
 Maps = Float64[Tensor, "*batch waves waves"]
 Waves = Float64[Tensor, "*batch rows waves"]
 
@@ -85,7 +89,9 @@ class MapPrior:
             kept.append((order, torch.nn.functional.pad(row, (0, 2 * count - len(row)))))
         profile = torch.stack([row for _, row in kept]).cpu()
         order_of = torch.tensor([order for order, _ in kept])
-        return MapPrior(count, torch.nn.functional.pad(center, (0, 2 * count - len(center))).cpu(), order_of, profile)
+        return MapPrior(
+            count, torch.nn.functional.pad(center, (0, 2 * count - len(center))).cpu(), order_of, profile
+        )
 
     @cached_property
     def mean(self) -> Float64[Tensor, "waves waves"]:
@@ -111,12 +117,17 @@ class MapPrior:
         modes = self.modes.to(maps).flatten(1)
         return (maps - self.mean.to(maps)).flatten(1) @ modes.T / modes.square().sum(1)
 
-    def read(self, drive: Waves, channels: Waves) -> "MapReading":
-        """The readings of the mean and of each mode, for densities (…, L, waves) and (…, L or 1, C, waves)."""
-        mean, modes = self.mean.to(drive), self.modes.to(drive)
-        driven = torch.einsum("nvw,...lw->...nlv", torch.cat([mean[None], modes]), drive)
-        seen = torch.einsum("...lcv,...nlv->...nlc", channels.expand(*channels.shape[:-3], drive.shape[-2], -1, -1), driven)
-        return MapReading(seen[..., 0, :, :].flatten(-2), seen[..., 1:, :, :].flatten(-2))
+    def maps(self, z: Float64[Tensor, "samples modes"]) -> Float64[Tensor, "samples waves waves"]:
+        """The maps of a code: m + Σ z_k a_k."""
+        found: Tensor = self.mean.to(z) + torch.tensordot(z, self.modes.to(z), 1)
+        return found
+
+    def read(self, drive: Waves, channels: Waves, drawn: Float64[Tensor, "waves waves"]) -> "MapReading":
+        """How a device reads the prior, for densities (L, waves) and (L or 1, C, waves) and H of its electrodes."""
+        channels = channels.expand(len(drive), -1, -1)
+        both = torch.cat([self.mean[None], self.modes]).to(drive)
+        rows = _read(drive, channels, both)
+        return MapReading(self, drive, channels, drawn, rows[0], rows[1:])
 
     def tensors(self) -> dict[str, Tensor]:
         """The parts, for a file."""
@@ -127,42 +138,62 @@ class MapPrior:
         """The inverse of `tensors`."""
         center, order, profile = (tensors[name] for name in ("center", "order", "profile"))
         if profile.shape != (len(order), len(center)) or len(center) % 2:
-            raise InputError(f"a prior of maps: profiles of shape {tuple(profile.shape)} do not fit their orders")
+            raise InputError(
+                f"a prior of maps: profiles of shape {tuple(profile.shape)} do not fit their orders"
+            )
         return MapPrior(len(center) // 2, center.double(), order.long(), profile.double())
 
 
-class MapReading(NamedTuple):
-    """A prior as a device reads it: H m and the rows H a_k, for one layout or for many."""
+@dataclass(frozen=True, eq=False)
+class MapReading:
+    """A prior as a device reads it: the densities d and c, H of its electrodes, H m and the rows H a_k."""
 
-    mean: Float64[Tensor, "*layouts readings"]
-    rows: Float64[Tensor, "*layouts modes readings"]
+    prior: MapPrior
+    drive: Float64[Tensor, "stimulations waves"]
+    channels: Float64[Tensor, "stimulations channels waves"]
+    drawn: Float64[Tensor, "waves waves"]
+    mean: Float64[Tensor, "readings"]
+    rows: Float64[Tensor, "modes readings"]
 
     def code(
         self,
         readings: Float64[Tensor, "samples readings"],
         variance: Float64[Tensor, "samples readings"],
-        nuisance: Float64[Tensor, "samples nuisances readings"],
+        nuisance: Float64[Tensor, "nuisances readings"],
+        rounds: int = ROUNDS,
     ) -> MapCode:
         """The posterior of the modes; readings that are nan have no weight."""
         there = readings.isfinite()
         weight = there / variance
-        rows = self.rows.expand(len(readings), *self.rows.shape[-2:])
-        both = torch.cat([rows, torch.where(there[:, None], nuisance, 0.0)], 1)
-        weighted = both * weight[:, None]
-        system = weighted @ both.mT
+        both = torch.cat([self.rows, nuisance])
+        system = torch.einsum("kr,br,lr->bkl", both, weight, both)
         system.diagonal(dim1=-2, dim2=-1).add_(1.0)
-        factor = torch.linalg.cholesky(system)
+        factor, kept = torch.linalg.cholesky(system), len(self.rows)
         gap = torch.where(there, readings - self.mean, 0.0)
-        mean = torch.cholesky_solve(weighted @ gap[..., None], factor)[..., 0]
-        spread = torch.cholesky_inverse(factor).diagonal(dim1=-2, dim2=-1).sqrt()
-        kept = self.rows.shape[-2]
-        return MapCode(mean[:, :kept], spread[:, :kept])
+        correction = torch.zeros_like(gap)
+        for _ in range(rounds):
+            right = (weight * (gap + correction)) @ both.mT
+            mean = torch.cholesky_solve(right[..., None], factor)[:, :kept, 0]
+            correction = self.curved(mean)
+        spread = torch.cholesky_inverse(factor).diagonal(dim1=-2, dim2=-1)[:, :kept].sqrt()
+        return MapCode(mean, spread)
+
+    def curved(self, z: Float64[Tensor, "samples modes"]) -> Float64[Tensor, "samples readings"]:
+        """What the linear reading of a code has too much: cᵀ (M - M (1 + H M)⁻¹) d."""
+        maps = self.prior.maps(z)
+        system = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device) + self.drawn @ maps
+        return _read(self.drive, self.channels, maps - torch.linalg.solve(system, maps, left=False))
+
+
+def _read(drive: Waves, channels: Waves, maps: Maps) -> Float64[Tensor, "maps readings"]:
+    """The readings cᵀ M d of maps, one stimulation after the other."""
+    return torch.einsum("lcv,nlv->nlc", channels, torch.einsum("nvw,lw->nlv", maps, drive)).flatten(1)
 
 
 def packed(code: MapCode) -> Float32[Tensor, "samples code"]:
-    """A code as a network reads it: asinh z, deviations, z."""
+    """A code as a network reads it: asinh z, deviations, a place for the noise level that stays empty, and z."""
     mean, deviation = code.mean.float(), code.deviation.float()
-    return torch.cat([torch.asinh(mean), deviation, mean], -1)
+    return torch.cat([torch.asinh(mean), deviation, torch.zeros_like(mean[:, :1]), mean], -1)
 
 
 def turned(maps: Maps, angle: Float64[Tensor, "*#batch"]) -> Maps:

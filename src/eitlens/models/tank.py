@@ -10,6 +10,7 @@ for a few exponents s: what a small change of σ at x does to mode k, from blurr
 """
 
 import math
+from typing import Any
 
 import torch
 from jaxtyping import Float64
@@ -23,9 +24,14 @@ CLASSES = 3
 _SHARPNESS = (0.0, 0.5, 1.0, 1.5)
 
 
-def tank_config(modes: int, **changes: int) -> FlagshipConfig:
+def tank_config(modes: int, **changes: Any) -> FlagshipConfig:
     """The configuration for a code of so many modes."""
-    settings = {"currents": 1, "grid": 32, "fields": len(_SHARPNESS), "outputs": CLASSES + 2} | changes
+    settings: dict[str, Any] = {
+        "currents": 1,
+        "grid": 32,
+        "fields": len(_SHARPNESS),
+        "outputs": CLASSES + 2,
+    } | changes
     return FlagshipConfig(modes=modes, **settings)
 
 
@@ -58,4 +64,4 @@ def back_projections(prior: MapPrior, grid: int) -> Float64[Tensor, "one_and_mod
         field = (torch.cat([order, order]) ** s)[:, None] * slope
         pair = torch.stack([field.real, field.imag])
         rows.append(sum(torch.einsum("nvw,vx,wx->nx", matrices, part, part) for part in pair))
-    return torch.stack([torch.as_tensor(row) for row in rows], 1).unflatten(-1, (grid, grid))
+    return torch.unflatten(torch.stack([torch.as_tensor(row) for row in rows], 1), -1, (grid, grid))

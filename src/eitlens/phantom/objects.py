@@ -58,15 +58,23 @@ class ObjectSampler(Sampler):
             if not 0 < low <= high < math.inf:
                 raise InputError(f"ObjectSampler: {name}=({low}, {high}): expected 0 < low <= high")
         if not self.radius[1] < self.extent <= 1:
-            raise InputError(f"ObjectSampler: expected radius < extent <= 1, got {self.radius[1]} and {self.extent}")
+            raise InputError(
+                f"ObjectSampler: expected radius < extent <= 1, got {self.radius[1]} and {self.extent}"
+            )
 
-    def draw(self, index: Int64[Tensor, "*#batch"], attempt: Attempt) -> Float64[Tensor, "*batch slots parameters"]:
+    def draw(
+        self, index: Int64[Tensor, "*#batch"], attempt: Attempt
+    ) -> Float64[Tensor, "*batch slots parameters"]:
         """The outlines of all slots, those that are left empty too."""
-        numbers = random.uniform(random.mixed(self.seed, "forms", 0), index, self.most * _NUMBERS, stream=attempt)
+        numbers = random.uniform(
+            random.mixed(self.seed, "forms", 0), index, self.most * _NUMBERS, stream=attempt
+        )
         u = torch.unflatten(numbers, -1, (self.most, _NUMBERS))
         place, radius, _ = self._places(index)
         corners = place[..., None, :] + radius[..., None, None] * unit_forms(u)
-        rounding = torch.where(_form(u) < 2, _ROUND * (2 * math.pi / VERTICES) * radius, _log_between(self.rounding, u[..., 1]))
+        rounding = torch.where(
+            _form(u) < 2, _ROUND * (2 * math.pi / VERTICES) * radius, _log_between(self.rounding, u[..., 1])
+        )
         # A rounding longer than an edge would cut the object down.
         shortest = (corners - corners.roll(-1, -2)).norm(dim=-1)
         edge = torch.where(shortest > 0, shortest, torch.inf).amin(-1)
@@ -78,7 +86,9 @@ class ObjectSampler(Sampler):
         present = self._places(index)[2]
         u = random.uniform(random.mixed(self.seed, "conductivities", 0), index, 2 * self.most)
         kind, size = u[:, : self.most], u[:, self.most :]
-        sigma = torch.where(kind < 0.5, _log_between(self.resistive, size), _log_between(self.conductive, size))
+        sigma = torch.where(
+            kind < 0.5, _log_between(self.resistive, size), _log_between(self.conductive, size)
+        )
         rank = torch.arange(self.most, device=index.device).expand(len(index), -1)
         group = ShapeGroup(self.kind, self.draw(index, 0), present, rank, self.outside * sigma)
         return PhantomBatch((group,), sigma.new_full((len(index),), self.outside))
@@ -128,7 +138,9 @@ def _thrown(
             away = (places[..., slot, :, :] - centre[..., None, :]).norm(dim=-1)
             free = free & ((away > radius[..., slot, :] + size[..., None] + gap) | ~there[..., None])
         first = free.to(torch.int8).argmax(-1, keepdim=True)
-        centres.append(places[..., slot, :, :].gather(-2, first[..., None].expand(*first.shape, 2))[..., 0, :])
+        centres.append(
+            places[..., slot, :, :].gather(-2, first[..., None].expand(*first.shape, 2))[..., 0, :]
+        )
         radii.append(radius[..., slot, :].gather(-1, first)[..., 0])
         present.append(free.any(-1))
     return torch.stack(centres, -2), torch.stack(radii, -1), torch.stack(present, -1)
@@ -189,7 +201,20 @@ def _cross(u: Tensor) -> Float64[Tensor, "*batch vertices 2"]:
     a = (1 + share.square()).rsqrt()
     b = a * share
     return _listed(
-        [(a, -b), (a, b), (b, b), (b, a), (-b, a), (-b, b), (-a, b), (-a, -b), (-b, -b), (-b, -a), (b, -a), (b, -b)]
+        [
+            (a, -b),
+            (a, b),
+            (b, b),
+            (b, a),
+            (-b, a),
+            (-b, b),
+            (-a, b),
+            (-a, -b),
+            (-b, -b),
+            (-b, -a),
+            (b, -a),
+            (b, -b),
+        ]
     )
 
 
@@ -198,7 +223,16 @@ def _letter(u: Tensor) -> Float64[Tensor, "*batch vertices 2"]:
     a = torch.full_like(u[..., 0], 0.7)
     b = -0.7 + 1.4 * (0.25 + 0.3 * u[..., 4])
     b = torch.where(u[..., 3] < 1 / 3, 0.0, b)
-    return _listed([(-a, -a), (a, -a), (a, torch.where(b == 0, -a * 0.98, b)), (b, b), (torch.where(b == 0, -a * 0.98, b), a), (-a, a)])
+    return _listed(
+        [
+            (-a, -a),
+            (a, -a),
+            (a, torch.where(b == 0, -a * 0.98, b)),
+            (b, b),
+            (torch.where(b == 0, -a * 0.98, b), a),
+            (-a, a),
+        ]
+    )
 
 
 def _listed(corners: list[tuple[Tensor, Tensor]]) -> Float64[Tensor, "*batch vertices 2"]:

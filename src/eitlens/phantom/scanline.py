@@ -43,7 +43,10 @@ def classes(batch: PhantomBatch, pixels: int) -> UInt8[Tensor, "batch {pixels} {
     """
     found = torch.zeros(len(batch), pixels, pixels, dtype=torch.uint8, device=batch.device)
     for group in batch.groups:
-        inside = inside_pixels(group.kind.curve(group.parameters, _NODES).point, pixels) & group.present[..., None, None]
+        inside = (
+            inside_pixels(group.kind.curve(group.parameters, _NODES).point, pixels)
+            & group.present[..., None, None]
+        )
         label = torch.where(group.inside < batch.outside[:, None], RESISTIVE, CONDUCTIVE).to(torch.uint8)
         found = torch.maximum(found, (inside * label[..., None, None]).amax(1))
     return found

@@ -1,0 +1,96 @@
+"""The code of any measurement of a round tank: what its readings say of the map Λ_σ - Λ_σ0 (`eitlens.feature.maps`).
+
+Electrodes, pattern and missing readings say how a change of the map is read; the empty tank is fitted to the reference.
+Currents that are combinations of others are read more than once. They are brought down to as many as are independent
+first, by least squares and for each channel, so that a model error which they share does not count many times.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.domain import Disk
+from eitlens.electrodes import EmptyTank, Pattern, empty_tank
+from eitlens.errors import InputError
+from eitlens.feature.maps import MapCode, MapPrior
+from eitlens.measure.readings import ElectrodeMeasurement
+from eitlens.measure.tank import TankFit, fit_tank
+
+_TOLD = 1e-6  # a current that is this near to a combination of those that were read is known
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The errors that are assumed, as standard deviations.
+
+    Attributes:
+        relative: of each difference, over itself: what the linear model and the electrodes leave.
+        floor: of each difference, over the root mean square of all.
+        drift: of the background's conductivity since the reference, relative.
+    """
+
+    relative: float = 0.03
+    floor: float = 0.01
+    drift: float = 0.1
+
+
+def map_code(
+    measurement: ElectrodeMeasurement, prior: MapPrior, doubt: Doubt | None = None, fit: TankFit | None = None
+) -> MapCode:
+    """The codes of all frames of a measurement of a disk."""
+    if measurement.domain.name != Disk.name:
+        raise InputError(
+            f"the code of maps is for round tanks, and the measurement is of a {measurement.domain.name}"
+        )
+    doubt, found = doubt or Doubt(), fit or fit_tank(measurement)
+    tank = _disk(found, prior.count)
+    pattern = measurement.pattern
+    change = found.polarity * found.conductivity * measurement.height * measurement.difference
+    basis = pattern.basis().stimulations
+    y = reduced(pattern, change).flatten(1)
+    channels = pattern.channels[:1] if _fixed(pattern) else pattern.channels
+    drive = basis if _fixed(pattern) else pattern.stimulation
+    reading = prior.read(drive @ tank.density.mT, channels @ tank.density.mT, tank.drawn)
+    empty = torch.einsum(
+        "le,ef,lcf->lc", drive, tank.resistance, channels.expand(len(drive), -1, -1)
+    ).flatten()
+    known = y.nan_to_num()
+    size = known.square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True).clamp(min=1)
+    variance = (doubt.relative * known).square() + (doubt.floor**2 * size).clamp(min=1e-300)
+    return reading.code(y, variance, doubt.drift * empty[None])
+
+
+def reduced(
+    pattern: Pattern, readings: Float64[Tensor, "frames readings"]
+) -> Float64[Tensor, "frames stimulations channels"]:
+    """The readings of the independent stimulations, nan where none tells; of all where channels differ among them."""
+    table = pattern.spread(readings)
+    if not _fixed(pattern):
+        return table
+    mixing = pattern.basis().mixing
+    there = table.isfinite().all(0)
+    found = table.new_full((len(table), mixing.shape[1], table.shape[2]), torch.nan)
+    masks, which = torch.unique(there, dim=1, return_inverse=True)
+    for k, mask in enumerate(masks.T):
+        part = which == k
+        inverse = torch.linalg.pinv(mixing[mask])
+        told = (inverse @ mixing[mask] - torch.eye(mixing.shape[1]).to(mixing)).norm(dim=1) < _TOLD
+        values = inverse @ table[:, mask][:, :, part]
+        found[:, :, part] = torch.where(told[:, None], values, torch.nan)
+    return found
+
+
+def _fixed(pattern: Pattern) -> bool:
+    """Whether all stimulations are read through the same channels."""
+    return pattern.reading.ndim == 2
+
+
+def _disk(found: TankFit, waves: int) -> EmptyTank:
+    """The empty tank of conductivity 1, one unit high."""
+    row = found.electrodes
+    if bool((row.widths <= 0).any()):
+        raise InputError("the code of maps needs electrodes of some width, got points of width 0")
+    contact = row.relative_impedance * found.conductivity
+    return empty_tank(row.places, row.widths / 2, contact, waves)
