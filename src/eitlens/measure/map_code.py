@@ -8,7 +8,7 @@ first, by least squares and for each channel, so that a model error which they s
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.domain import Disk
@@ -69,17 +69,28 @@ def reduced(
     table = pattern.spread(readings)
     if not _fixed(pattern):
         return table
+    matrices = reductions(pattern, table.isfinite().all(0))
+    told = ~matrices.isnan().any(-1)
+    found = torch.einsum("ckl,flc->fkc", matrices.nan_to_num(), table.nan_to_num())
+    return torch.where(told.mT, found, torch.nan)
+
+
+def reductions(
+    pattern: Pattern, there: Bool[Tensor, "stimulations channels"]
+) -> Float64[Tensor, "channels kept stimulations"]:
+    """For each channel the map from the readings that are there to those of the independent stimulations.
+
+    By least squares; rows of nan where they do not tell.
+    """
     mixing = pattern.basis().mixing
-    there = table.isfinite().all(0)
-    found = table.new_full((len(table), mixing.shape[1], table.shape[2]), torch.nan)
     masks, which = torch.unique(there, dim=1, return_inverse=True)
-    for k, mask in enumerate(masks.T):
-        part = which == k
-        inverse = torch.linalg.pinv(mixing[mask])
-        told = (inverse @ mixing[mask] - torch.eye(mixing.shape[1]).to(mixing)).norm(dim=1) < _TOLD
-        values = inverse @ table[:, mask][:, :, part]
-        found[:, :, part] = torch.where(told[:, None], values, torch.nan)
-    return found
+    found = []
+    for mask in masks.T:
+        rows = mixing * mask[:, None]
+        inverse = torch.linalg.pinv(rows)
+        told = (inverse @ rows - torch.eye(rows.shape[1]).to(rows)).norm(dim=1) < _TOLD
+        found.append(torch.where(told[:, None], inverse * mask, torch.nan))
+    return torch.stack(found)[which]
 
 
 def _fixed(pattern: Pattern) -> bool:
