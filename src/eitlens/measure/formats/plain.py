@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from eitlens.errors import InputError
+from eitlens.measure.formats.lines import lines_of
 from eitlens.measure.formats.npz import header
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import HELP, Setup
@@ -35,10 +36,7 @@ def read(content: bytes, limit: int) -> Recording:
     """The frames."""
     if content.startswith(_MAGIC):
         return Recording(_array(content, limit), Setup(), unknown=f"an array of numbers alone: {HELP}")
-    if len(content) > limit // 4:  # a number takes eight bytes and may be written with two
-        raise InputError(f"more than {limit >> 22} MiB of numbers as text")
-    lines = content.decode("utf-8-sig").splitlines()
-    told = [line for line in lines if line.strip() and not line.startswith(_COMMENTS)]
+    told = [line for line in lines_of(content, limit) if not line.startswith(_COMMENTS)]
     rows = [_numbers(line) for line in told]
     even = len({len(row) for row in rows}) == 1
     unknown = (
