@@ -14,8 +14,8 @@ from eitlens.files import disk_errors, make_folder, read_bytes, write_atomically
 from eitlens.measure.base import Measurement
 from eitlens.measure.formats import frames_table, hdf5, matlab, npz, table, text
 from eitlens.measure.formats.lines import PART
+from eitlens.measure.guard import HELP, LIMIT
 from eitlens.measure.isolation import SafeParser
-from eitlens.measure.parsing import HELP, LIMIT
 from eitlens.measure.sequence import Found, compared
 from eitlens.measure.setup import Setup
 
