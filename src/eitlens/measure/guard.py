@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from eitlens.errors import InputError, prefix_errors
 
 HELP = "expected a measurement, in one of the formats of docs/your_tank.md"
@@ -13,7 +15,7 @@ _LONGEST = 200  # letters of a library's own words in an error
 def guarded(work: Callable[[], Any], where: str) -> Any:
     """What the work returns; every error is an `InputError` of one line that names the file."""
     try:
-        with prefix_errors(where):
+        with prefix_errors(where), np.errstate(all="ignore"):  # numbers that are none are refused later
             return work()
     except InputError:
         raise
