@@ -39,6 +39,7 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
+        weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
     """
 
     difference: Data
@@ -49,6 +50,7 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
+    weights: Float64[Tensor, "currents"] | None = None
 
 
 class Measurement(ABC):

@@ -70,7 +70,9 @@ def estimated(
     seen = torch.ones(data.shape, dtype=torch.bool)
     gap = float((torch.diff(electrodes.places.sort().values)).max()) if electrodes.count > 1 else 0.0
     unread = max(min(wanted.count, len(pattern.basis().stimulations)) - count, 0)
-    return Prepared(project(data), seen, fit.noise, gap, 0.0, 0.0, unread, domain)
+    # An inclusion in the middle has no data of cos 2θ, only errors: each current counts by the size of its data.
+    nodes = project(data)
+    return Prepared(nodes, seen, fit.noise, gap, 0.0, 0.0, unread, domain, nodes.norm(dim=1))
 
 
 def _change(measurement: "ElectrodeMeasurement") -> tuple[Tensor, Bool[Tensor, "readings"]]:
