@@ -22,7 +22,7 @@ def electrodes(model: TankModel) -> list[Explanation]:
 def _dead(model: TankModel, number: int) -> Explanation:
     """No current flows through the electrode, and what is read there is not its potential."""
     pattern = model.measurement.pattern
-    rows = (_open(pattern, number) @ model.resistances)[:, torch.nonzero(pattern.mask)[:, 0]]
+    rows = (_open(pattern, number) @ model.body.resistances)[:, torch.nonzero(pattern.mask)[:, 0]]
     weights = reads(pattern).clone()
     weights[:, number - 1] = 0  # its wire is at 0 V
     keep = ~mainly_reads(pattern)[:, number - 1]

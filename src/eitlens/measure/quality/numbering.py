@@ -16,7 +16,8 @@ from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "numbering"
 _ALIKE = 0.01  # readings that differ less than that cannot be told apart in a real tank
-_LEAST = 0.01  # a tank that is nearly round tells little, and noise is below
+_HOPELESS = 1.2  # times what is left as it is: places of electrodes do not make up for it
+_FIRST = 4  # the best of all, among which electrodes that are off a little decide
 
 
 class Numberings(NamedTuple):
@@ -39,7 +40,10 @@ def numbering(model: TankModel) -> list[Explanation]:
     """The best of all turns and mirror images, with those that cannot be told from it."""
     found = numberings(model)
     residuals = model.unexplained(found.rows, model.measurement.pattern)
-    contact, best = divmod(int(residuals.argmin()), residuals.shape[1])
+    if float(residuals.min()) > _HOPELESS * model.given or len(_alike(found.rows[0], 0)) == len(found.names):
+        return []
+    best, residual = _best(model, found, residuals.amin(0))
+    contact = int(residuals[:, best].argmin())
     like = [k for k in _alike(found.rows[contact], best) if k != best]
     order = found.orders[best].tolist()
     names = "; or, which reads the same, ".join(found.names[k] for k in [best, *like])
@@ -51,7 +55,15 @@ def numbering(model: TankModel) -> list[Explanation]:
     finding = Finding(
         KIND, f"the electrodes are numbered otherwise: {names}", 1.0, "renumber the pattern", fix=fix
     )
-    return [Explanation(finding, float(residuals.min()), least=_LEAST)]
+    return [Explanation(finding, residual)]
+
+
+def _best(model: TankModel, found: Numberings, residuals: Float64[Tensor, "numberings"]) -> tuple[int, float]:
+    """The best one that is not as it is said to be, where electrodes may be off a little, and its residual."""
+    first = [k for k in residuals.argsort().tolist() if k != 0][:_FIRST]
+    misfits = {k: model.fitted(found.orders[k]).misfit for k in first}
+    best = min(first, key=lambda k: misfits[k])
+    return best, model.given * misfits[best] / model.fitted().misfit
 
 
 def unseen(model: TankModel) -> str:
