@@ -25,7 +25,7 @@ CONTACTS, PLACES, GAINS = 0.2, 0.01, 0.003
 """Relative spread of the contacts; spread of places in distances of electrodes; spread of gains."""
 REFERENCES, FRAMES = 8, 3
 DRIFT, GAIN, NOISE = 0.05, 0.1, 0.01
-SAME = 0.03
+SAME = 0.003
 """A proposed pattern is right if it gives the readings of the real one."""
 
 

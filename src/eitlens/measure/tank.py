@@ -31,10 +31,8 @@ _TRIED = 10  # contacts from one end to the other, the best of which is where th
 _WIDTHS = (0.3, 2.0)  # an effective width beyond is another electrode
 _APART = 0.98  # of the factor at which wider electrodes touch
 _STEP = 1e-3  # of a logarithm, for its derivative: above what a new mesh changes, where there is one
-_SURE, _VALLEY = (
-    1e-10,
-    1e-13,
-)  # change of the squared misfit that ends the search: without widths, and with them
+_SURE = 1e-10  # change of the squared misfit that ends the search
+_VALLEY = 1e-13  # the same where a width is fitted, too: it is hard to tell from the contact
 _MOST_STEPS = 60  # what is not found by then is flat
 _EQUAL = (
     1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells

@@ -10,22 +10,21 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from eitlens.measure.quality.base import Explanation, Finding, noted
+from eitlens.measure.quality.base import Explanation, Finding, listed, noted
 from eitlens.measure.quality.model import TankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "numbering"
-_ALIKE = 0.01  # readings that differ less than that cannot be told apart in a real tank
+_ALIKE = 0.003  # readings that differ less than that cannot be told apart
 _HOPELESS = 1.2  # times what is left as it is: places of electrodes do not make up for it
 _FIRST = 4  # the best of all, among which electrodes that are off a little decide
 
 
 class Numberings(NamedTuple):
-    """All turns, the one by nothing first, then all mirror images: what they read, and what each is called."""
+    """All turns, the one by nothing first, then all mirror images, and what they read."""
 
     orders: Int64[Tensor, "numberings electrodes"]
     rows: Float64[Tensor, "contacts numberings readings"]
-    names: list[str]
 
 
 def numberings(model: TankModel) -> Numberings:
@@ -33,23 +32,22 @@ def numberings(model: TankModel) -> Numberings:
     count = model.measurement.electrodes.count
     k = torch.arange(count)
     orders = torch.cat([(k + k[:, None]) % count, (k[:, None] - k) % count])
-    return Numberings(orders, model.renumbered(orders), [_name(row.tolist()) for row in orders])
+    return Numberings(orders, model.renumbered(orders))
 
 
 def numbering(model: TankModel) -> list[Explanation]:
     """The best of all turns and mirror images, with those that cannot be told from it."""
     found = numberings(model)
     residuals = model.unexplained(found.rows, model.measurement.pattern)
-    if float(residuals.min()) > _HOPELESS * model.given or len(_alike(found.rows[0], 0)) == len(found.names):
+    if float(residuals.min()) > _HOPELESS * model.given or len(_alike(found.rows[0], 0)) == len(found.orders):
         return []
     best, residual = _best(model, found, residuals.amin(0))
     contact = int(residuals[:, best].argmin())
-    like = [k for k in _alike(found.rows[contact], best) if k != best]
+    names = _said([best, *_alike(found.rows[contact], best)], len(found.orders) // 2)
     order = found.orders[best].tolist()
-    names = "; or, which reads the same, ".join(found.names[k] for k in [best, *like])
 
     def fix(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
-        note = f"the numbering is corrected: {found.names[best]}"
+        note = f"the numbering is corrected: {_said([best], len(order))}"
         return noted(measurement, note, pattern=measurement.pattern.renumbered(order))
 
     finding = Finding(
@@ -70,10 +68,10 @@ def unseen(model: TankModel) -> str:
     """What the shape of the body does not tell, as a sentence; nothing if it tells all."""
     found = numberings(model)
     like = [k for k in _alike(found.rows[len(found.rows) // 2], 0) if k != 0]
-    if len(like) == len(found.names) - 1:
+    if len(like) == len(found.orders) - 1:
         return "turning or mirroring the electrodes changes nothing on this body: the numbering cannot be checked"
     if like:
-        return "the readings would be the same if " + " or ".join(found.names[k] for k in like)
+        return f"the readings would be the same if {_said(like, len(found.orders) // 2)}"
     return ""
 
 
@@ -83,10 +81,17 @@ def _alike(rows: Float64[Tensor, "numberings readings"], one: int) -> list[int]:
     return torch.nonzero(away < _ALIKE)[:, 0].tolist()
 
 
-def _name(order: list[int]) -> str:
-    """What is different, in words."""
-    start, backwards = order[0] + 1, order[1] == (order[0] - 1) % len(order)
-    place = f"electrode 1 is where number {start} is said to be"
-    if backwards:
-        return "the numbers run the other way round" + ("" if start == 1 else f" and {place}")
-    return place
+def _said(numbers: list[int], electrodes: int) -> str:
+    """Some numberings in words; those that are mirror images come after the turns."""
+    turned = sorted({k + 1 for k in numbers if k < electrodes})
+    mirrored = sorted({k - electrodes + 1 for k in numbers if k >= electrodes})
+    place = "electrode 1 is where number {} is said to be"
+    parts = [place.format(_either(turned))] if turned else []
+    parts += (
+        ["the numbers run the other way round and " + place.format(_either(mirrored))] if mirrored else []
+    )
+    return ", or ".join(parts)
+
+
+def _either(numbers: list[int]) -> str:
+    return listed(tuple(numbers)).replace(" and ", " or ")

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from eitlens.errors import InputError, prefix_errors
+from eitlens.measure.base import Measurement
 from eitlens.measure.quality.base import BETTER, Explanation, Finding
 from eitlens.measure.quality.contact import electrodes
 from eitlens.measure.quality.drift import drift, drifting
@@ -84,7 +85,7 @@ class Report:
         return {"findings": findings, "facts": self.facts, "tank": tank, "remarks": list(self.remarks)}
 
 
-def inspect(measurement: ElectrodeMeasurement) -> Report:
+def inspect(measurement: Measurement) -> Report:
     """Look at the quality of a measurement before any image is made of it.
 
     Nothing is changed: `Report.applied()` returns the measurement with what was found corrected.
