@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         currents,
     )
     from eitlens.imaging import Imager, Reconstruction, reconstruct
-    from eitlens.measure import Measurement
+    from eitlens.measure import Measurement, Setup
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -81,6 +81,7 @@ _FLOORS = (
     "feature",
     "electrodes",
     "classical",
+    "measure",
     "dataset",
     "imaging",
 )
@@ -115,6 +116,7 @@ __all__ = [
     "Reconstruction",
     "RoundedPolygon",
     "Sensitivity",
+    "Setup",
     "SmoothBody",
     "Solver",
     "Square",

@@ -56,7 +56,7 @@ class Setup:
         conductivity: of the empty tank, in S/m.
         rate: frames a second.
 
-    >>> setup = eit.measure.Setup(electrodes=16, pattern="adjacent", current="5 mA", scale="15 cm")
+    >>> setup = eit.Setup(electrodes=16, pattern="adjacent", current="5 mA", scale="15 cm")
     >>> setup.current, setup.stimulated().count
     (0.005, 208)
     """
