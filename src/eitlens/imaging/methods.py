@@ -1,4 +1,4 @@
-"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line.
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, `index`, and whatever joins `METHODS` with a line.
 
 A method is a function `(Measurement, Options) -> Reconstruction` that images the first frame. A method that is faster
 with many frames at once is a function `(Measurement, Options) -> Iterator[Reconstruction]` that yields an image a
@@ -18,6 +18,7 @@ from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.by_index import index
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
@@ -71,4 +72,6 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
-METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
+METHODS: Registry[Method] = Registry(
+    "method", {"network": network, "dsm": dsm, "posterior": posterior, "index": index}
+)

@@ -103,7 +103,10 @@ def _doubts(
             "or are the pattern or the electrodes others?",
         )
     elif count < wanted:
-        yield Flag("currents", f"the readings tell of cos lθ only up to l = {count}: small things are lost")
+        yield Flag(
+            "currents",
+            f"the readings tell of {count} of the {wanted} currents that are read: small things are lost",
+        )
 
 
 def _used(pattern: Pattern, present: Bool[Tensor, "readings"]) -> Bool[Tensor, "electrodes"]:
