@@ -1,6 +1,6 @@
 """Measurements of tanks in our own formats: what is written is read again, to the bit."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -9,8 +9,9 @@ from eitlens.domain import Disk, bodies
 from eitlens.electrodes import Electrodes, Pattern
 from eitlens.electrodes.base import simulated
 from eitlens.errors import InputError
-from eitlens.measure import Measurement, files
-from eitlens.measure.readings import same_setup
+from eitlens.measure import Measurement, files, names
+from eitlens.measure.points import PointMeasurement
+from eitlens.measure.readings import ElectrodeMeasurement, same_setup
 from eitlens.phantom import Phantom, circle
 
 SUFFIXES = [".npz", ".json", ".csv", ".h5", ".mat"]
@@ -99,3 +100,8 @@ def test_a_mistake_in_a_table_is_named(tmp_path, change, message):
     (tmp_path / "tank.csv").write_text((tmp_path / "tank.csv").read_text().replace(*change))
     with pytest.raises(InputError, match=message):
         files.read(tmp_path / "tank.csv")
+
+
+def test_files_have_the_names_of_the_fields():
+    for kind, known in ((ElectrodeMeasurement, names.OF_ELECTRODES), (PointMeasurement, names.OF_POINTS)):
+        assert {field.name for field in fields(kind)} - {"source"} == set(known)

@@ -21,6 +21,7 @@ from eitlens.cli.evaluate import evaluate
 from eitlens.cli.export import export
 from eitlens.cli.figures import figures
 from eitlens.cli.generate import generate
+from eitlens.cli.inspect import inspect
 from eitlens.cli.models import models
 from eitlens.cli.reconstruct import reconstruct
 from eitlens.cli.serve import serve
@@ -108,7 +109,7 @@ def _imported(name: str) -> None:
 
 
 _PANELS = {
-    "From a measurement to an image": (demo, simulate, reconstruct, compare, serve),
+    "From a measurement to an image": (demo, simulate, inspect, reconstruct, compare, serve),
     "Networks": (models, generate, check, train, evaluate, sweep, calibrate, export),
     "The paper": (figures,),
     "This machine": (doctor,),

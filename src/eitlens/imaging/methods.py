@@ -59,16 +59,16 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = measurement.prepare(CurrentsConfig("cosine", _CURRENTS), 1, domain)
-    image = scaled_index(domain, prepared.difference)
+    image = scaled_index(domain, prepared.difference, prepared.weights)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
     seconds = perf_counter() - start
     return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", seconds, quantity="index")
 
 
-def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
+def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None) -> Float64[Tensor, "nx ny"]:
     """The index of direct sampling over its largest value, as an image from 0 to 1."""
-    index = direct_sampling(domain, difference)
+    index = direct_sampling(domain, difference, weights=weights)
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 

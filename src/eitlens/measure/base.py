@@ -51,6 +51,7 @@ class Prepared:
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
         doubts: what else is doubtful about them.
+        weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
     """
 
     difference: Data
@@ -62,6 +63,7 @@ class Prepared:
     unread: int
     domain: Domain
     doubts: tuple[Flag, ...] = ()
+    weights: Float64[Tensor, "currents"] | None = None
 
 
 class Measurement(ABC):

@@ -19,7 +19,7 @@ from eitlens.measure.units import factor
 from eitlens.phantom import Phantom
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """Frames as a file has them.
 

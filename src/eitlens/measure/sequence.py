@@ -31,9 +31,8 @@ def compared(found: Sequence[Found], setup: Setup, reference: Sequence[Found] = 
 
     Without a reference the files that say they are of the empty tank are that of the others.
     """
-    water = [] if reference else [one for one in found if one.empty]
-    target = [one for one in found if one not in water] or found
-    water = [*reference] or (water if len(target) < len(found) else [])
+    target = [one for one in found if reference or not one.empty] or found
+    water = [*reference] or [one for one in found if one.empty and len(target) < len(found)]
     joined = _joined(target, setup)
     if water:
         joined = _electrodes(joined).against(_electrodes(_joined(water, setup)))

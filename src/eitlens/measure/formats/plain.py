@@ -11,8 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from eitlens.errors import InputError
-from eitlens.measure.formats.lines import lines_of
 from eitlens.measure.formats.npz import header
+from eitlens.measure.guard import lines_of
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import HELP, Setup
 
