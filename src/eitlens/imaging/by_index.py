@@ -45,8 +45,9 @@ def index(measurement: Measurement, options: Options) -> Reconstruction:
     used = int((pairs.values.abs() > pairs.floor).sum())
     if used < _PAIRS:
         raise InputError(
-            f"index: {used} eigenvalues stand above the noise and Theorem 1 needs {_PAIRS}: measure more currents, "
-            "or with less noise, or use --method dsm"
+            f"index: {used} eigenvalues stand above the noise and Theorem 1 needs {_PAIRS}: measure more currents or "
+            "with less noise, or use --method dsm; inclusions of both kinds, better and worse than the body, look like "
+            "noise here"
         )
     image = index_function(picard_sum(domain, pairs)).where(domain.inside(), 0.0)
     noise = prepared.noise if options.tau is None else options.tau
