@@ -12,10 +12,22 @@ from eitlens.measure.base import Measurement
 from eitlens.measure.formats import npz, text
 from eitlens.measure.isolation import SafeParser
 from eitlens.measure.parsing import HELP, LIMIT
+from eitlens.measure.setup import Setup
 
 
-def read(path: Path | str) -> Measurement:
-    """The measurement in a file, or in what comes through the pipe for `-`."""
+def read(
+    path: Path | str, setup: Setup | Path | str | None = None, reference: Path | str | None = None
+) -> Measurement:
+    """The measurement in a file, or in what comes through the pipe for `-`.
+
+    A folder, or a name with * or ? in it, is a sequence of frames, in the order of the numbers in their names.
+    `file.mat::name` is one variable of a file that holds several.
+
+    Args:
+        path: the file, the folder, the pattern of names or `-`.
+        setup: what the file does not say of the tank, or the JSON file of a setup.
+        reference: files of the empty tank, or of an earlier time, that are compared with.
+    """
     with closing(SafeParser()) as parser:
         return parser(*read_bytes(path, LIMIT + 1, HELP))
 
