@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eitlens import imaging, models
-    from eitlens.classical import direct_sampling, index_function, picard_sum
+    from eitlens.classical import (
+        LinearImage,
+        direct_sampling,
+        fit_greit,
+        index_function,
+        linear_image,
+        picard_sum,
+    )
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
     from eitlens.electrodes import (
@@ -104,6 +111,7 @@ __all__ = [
     "InputError",
     "Instrument",
     "LevelSet",
+    "LinearImage",
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
@@ -128,10 +136,12 @@ __all__ = [
     "currents",
     "direct_sampling",
     "empty_tank",
+    "fit_greit",
     "harmonic_extension",
     "imaging",
     "index_function",
     "indicator",
+    "linear_image",
     "models",
     "picard_sum",
     "reconstruct",

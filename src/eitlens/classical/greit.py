@@ -1,7 +1,7 @@
 """GREIT: the linear image that turns simulated small targets into round blurs of one size and the right amount.
 
-Targets at many places t have difference readings y_t, of unit change of conductivity times area, and the images x_t that
-are wanted of them: discs of radius `size` with soft edges around the same places, of the same integral. The matrix that
+Targets at many places t have difference readings y_t, for a unit of conductivity times area, and images x_t that are
+wanted of them: discs of radius `size` with soft edges around the same places, of the same integral. The matrix that
 does this best in the mean, with noise of covariance C, is
 
     R = (Σ x_t y_tᵀ) (Σ y_t y_tᵀ + λ C)⁻¹.
@@ -32,7 +32,9 @@ from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.phantom import Phantom, circle
 
 NOISE_FIGURE = 0.5  # Adler et al.
-_SIZE = 0.2  # radius of the wanted discs over half of the body's box: what 16 electrodes can tell in the centre
+_SIZE = (
+    0.2  # radius of the wanted discs over half of the body's box: what 16 electrodes can tell in the centre
+)
 _SOFT = 0.25  # of that radius: the width of a disc's edge
 _RADIUS = 0.05  # of a target, in the same units: a point to all electrodes
 _CONTRAST = 2.0  # of a target
@@ -50,38 +52,37 @@ class Targets(NamedTuple):
 
 def targets(tank: LinearTank) -> Targets:
     """Small targets at every other node that has room for one."""
-    nodes = tank.grid.nodes()[::_SPACING, ::_SPACING]
-    free = tank.grid.clearance(nodes) > _RADIUS + _ROOM
-    if tank.electrodes.body.corners:
-        own = torch.zeros_like(tank.unknown)
-        own[::_SPACING, ::_SPACING] = free
-        area = (2 / tank.cells) ** 2 * tank.mass[own]
-        return Targets(tank.grid.nodes()[own], tank.jacobian[:, own[tank.unknown]] / area)
-    return Targets(nodes[free], _solved(tank, nodes[free]))
+    body, nodes = tank.model.domain, tank.nodes
+    row = torch.round((nodes - tank.model.lattice.corner) / tank.model.lattice.step)
+    some = (row % _SPACING == 0).all(-1) & (body.clearance(nodes) > _RADIUS + _ROOM)
+    if body.corners:
+        return Targets(nodes[some], tank.jacobian[:, some] / tank.area[some])
+    return Targets(nodes[some], _solved(tank, nodes[some]))
 
 
 def _solved(tank: LinearTank, places: Float64[Tensor, "targets 2"]) -> Float64[Tensor, "readings targets"]:
     """By boundary integrals and exact electrodes."""
-    sigma, basis = tank.conductivity, tank.pattern.basis()
+    sigma, model, basis = tank.conductivity, tank.model, tank.model.pattern.basis()
     bodies = [Phantom([circle(tuple(x), _RADIUS)], _CONTRAST * sigma, outside=sigma) for x in places.tolist()]
-    solver = CompleteElectrodeSolver(BoundaryIntegralSolver(tank.electrodes.body), tank.electrodes)
-    change = solver.difference(bodies, basis.stimulations / tank.height)
+    solver = CompleteElectrodeSolver(BoundaryIntegralSolver(model.domain), model.electrodes)
+    change = solver.difference(bodies, basis.stimulations / model.height)
     # To all that is far away a disc of contrast κ acts as a change of σ by 2 (κ - 1) / (κ + 1) of itself.
     amount = sigma * 2 * (_CONTRAST - 1) / (_CONTRAST + 1) * torch.pi * _RADIUS**2
-    return tank.pattern.read(basis.mixing @ change).mT / amount
+    return tank.polarity * model.pattern.read(basis.mixing @ change).mT / amount
 
 
 def wanted(
     tank: LinearTank, places: Float64[Tensor, "targets 2"], size: float
 ) -> Float64[Tensor, "unknowns targets"]:
     """The images that targets should have: discs of integral 1."""
-    far = torch.cdist(tank.grid.nodes()[tank.unknown], places)
-    disc = torch.sigmoid((size - far) / (_SOFT * size) * 4)  # falls from 0.88 to 0.12 over the width of the edge
-    area = (2 / tank.cells) ** 2 * tank.mass[tank.unknown]
-    return disc / (area @ disc)
+    far = torch.cdist(tank.nodes, places)
+    disc = torch.sigmoid(
+        (size - far) / (_SOFT * size) * 4
+    )  # falls from 0.88 to 0.12 over the width of the edge
+    return disc / (tank.area @ disc)
 
 
-def greit(
+def fit_greit(
     measurement: ElectrodeMeasurement,
     noise_figure: float = NOISE_FIGURE,
     size: float = _SIZE,
@@ -94,14 +95,15 @@ def greit(
         measurement: readings of electrodes.
         noise_figure: how much of the ratio of signal to noise may be lost; less makes the image smoother.
         size: radius of a point's image over half of the body's box.
-        nuisance, noise: as for `LinearImage.fit`.
+        nuisance: what else may have changed.
+        noise: of the readings, where there are too few reference frames to tell it.
 
     >>> tank = eit.Disk(40, scale=0.1)
     >>> electrodes, pattern = eit.Electrodes.even(tank, 16), eit.Pattern.named("adjacent", 16, current=1e-3)
     >>> bodies = [eit.Phantom([eit.circle((0.4, 0.2), 0.2)], 0.5, outside=0.3), eit.Phantom([], outside=0.3)]
     >>> volts = eit.simulate_readings(electrodes, pattern, bodies)
     >>> data = eit.Measurement.of_electrodes(electrodes, pattern, volts[0], reference=volts[1])
-    >>> see = eit.greit(data)
+    >>> see = eit.fit_greit(data)
     >>> see(data.difference).shape
     torch.Size([1, 41, 41])
     """

@@ -12,11 +12,11 @@ Caveat: linear in δσ, so strong inclusions come out too weak, and large ones t
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
-from torch.nn import functional as fn
 
 from eitlens import checks
 from eitlens.classical import strength as strengths
@@ -27,6 +27,7 @@ from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.measure.readings import ElectrodeMeasurement
 
+Numbers = Any  # a tensor, an array or nested lists of numbers
 Differences = Float64[Tensor, "frames readings"]
 Images = Float64[Tensor, "frames nx ny"]
 
@@ -124,7 +125,7 @@ class LinearImage:
         base = measurement.baseline
         return measurement.voltages - (self.tank.readings if base is None else base)
 
-    def chosen(self, differences: Differences, strength: str | float = "gcv") -> "LinearImage":
+    def chosen(self, differences: Numbers, strength: str | float = "gcv") -> "LinearImage":
         """The same with the strength that a rule chooses for some frames, or with a given one."""
         data = self._present(differences) @ self.white.mT
         if isinstance(strength, str):
@@ -137,9 +138,9 @@ class LinearImage:
         free = (1 - strengths.kept(self.spectrum, at)).sum(-1)
         return replace(self, strength=size, level=float((rest / free).sqrt()))
 
-    def __call__(self, differences: Differences, n: int | None = None) -> Images:
+    def __call__(self, differences: Numbers, n: int | None = None) -> Images:
         """Images of δσ, 0 outside the body, on a grid of n cells a side; of the tank's own where left out."""
-        return self._on_grid(self._present(differences) @ self.matrix.mT, n)
+        return self.tank.image(self._present(differences) @ self.matrix.mT, n)
 
     def deviation(self, n: int | None = None) -> Float64[Tensor, "nx ny"] | None:
         """The posterior standard deviation of δσ in S/m, the noise as large as the data had it."""
@@ -147,7 +148,7 @@ class LinearImage:
             return None
         told = (self.back.square() / (self.spectrum + self.strength)).sum(1)
         variance = (self.spread - told).clamp(min=0) * (self.level**2 / self.strength)
-        return self._on_grid(variance.sqrt()[None], n)[0]
+        return self.tank.image(variance.sqrt()[None], n)[0]
 
     def to(self, device: torch.device | str) -> "LinearImage":
         """The same on a device: frames there are imaged there."""
@@ -155,21 +156,13 @@ class LinearImage:
         moved = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **moved)
 
-    def _present(self, differences: object) -> Float64[Tensor, "frames present"]:
+    def _present(self, differences: Numbers) -> Float64[Tensor, "frames present"]:
         given = checks.physics(differences, "differences")
         if given.ndim != 2 or given.shape[1] != len(self.present):
             raise InputError(
                 f"differences: expected (frames, {len(self.present)}) readings, got shape {tuple(given.shape)}"
             )
         return checks.finite(given.to(self.white.device)[:, self.present], "differences")
-
-    def _on_grid(self, values: Float64[Tensor, "frames unknowns"], n: int | None) -> Images:
-        own = values.new_zeros(len(values), *self.tank.unknown.shape)
-        own[:, self.tank.unknown] = values
-        body = self.tank.grid.at(self.tank.cells if n is None else n)
-        if body.shape != self.tank.unknown.shape:
-            own = fn.interpolate(own[:, None], body.shape, mode="bilinear", align_corners=True)[:, 0]
-        return own * body.inside(values.device)
 
 
 def decomposed(
@@ -189,7 +182,8 @@ def decomposed(
     root = torch.linalg.cholesky(torch.diag(variances) + moved @ moved.mT)
 
     def whitened(columns: Tensor) -> Tensor:
-        return torch.linalg.solve_triangular(root, columns, upper=False)
+        found: Tensor = torch.linalg.solve_triangular(root, columns, upper=False)
+        return found
 
     spectrum, vectors = torch.linalg.eigh(whitened(whitened(auto[present][:, present]).mT))
     white = whitened(torch.eye(len(root), dtype=root.dtype)).mT @ vectors

@@ -24,7 +24,9 @@ from eitlens.registry import Registry
 Covariance = Float64[Tensor, "unknowns unknowns"]
 Prior = Callable[[LinearTank], Covariance]
 
-_POWER = 0.5  # of NOSER: between Tikhonov (0), whose images lie at the boundary, and 1, whose lie at the centre
+_POWER = (
+    0.5  # of NOSER: between Tikhonov (0), whose images lie at the boundary, and 1, whose lie at the centre
+)
 _LENGTH = 0.15  # of the Gaussian, in units of half the body's box: an inclusion that 16 electrodes just see
 _ROUGHEST = 1e-6  # white part of the Gaussian, so that its covariance has an inverse
 _BODY = 1.0  # 1/κ of the Laplace prior, in the same units
@@ -32,37 +34,29 @@ _BODY = 1.0  # 1/κ of the Laplace prior, in the same units
 
 def tikhonov(tank: LinearTank) -> Covariance:
     """Nodes by themselves, all alike."""
-    return torch.eye(int(tank.unknown.sum()), dtype=torch.float64)
+    return torch.eye(len(tank.nodes), dtype=torch.float64)
 
 
 def noser(tank: LinearTank) -> Covariance:
     """Nodes by themselves, over their sensitivity: the more the readings tell of a node, the less it may change."""
-    density = tank.jacobian.norm(dim=0) / tank.mass[tank.unknown]
+    density = tank.jacobian.norm(dim=0) / tank.area
     return torch.diag((density / density.mean()) ** (-2 * _POWER))
 
 
 def laplace(tank: LinearTank) -> Covariance:
     """Smooth: differences between neighbours are small."""
-    step = 2 / tank.cells
-    number = torch.full(tank.grid.shape, -1)
-    number[tank.unknown] = torch.arange(int(tank.unknown.sum()))
-    pairs = [
-        torch.stack([a.flatten(), b.flatten()])
-        for a, b in ((number[1:], number[:-1]), (number[:, 1:], number[:, :-1]))
-    ]
-    a, b = torch.cat(pairs, 1)[:, (torch.cat(pairs, 1) >= 0).all(0)]
-    graph = torch.zeros(2 * (int(number.max()) + 1,), dtype=torch.float64)
-    graph[a, b] = graph[b, a] = -1.0
-    operator = graph - torch.diag(graph.sum(0) - (step / _BODY) ** 2)
-    inverse = torch.linalg.inv(operator)
-    return inverse @ inverse / (inverse @ inverse).diagonal().mean()
+    right, up = tank.model.lattice.slopes
+    mean = torch.eye(len(tank.nodes), dtype=torch.float64) / _BODY**2
+    inverse = torch.linalg.inv(right.mT @ right + up.mT @ up + mean)
+    square = inverse @ inverse
+    covariance: Covariance = square / square.diagonal().mean()
+    return covariance
 
 
 def gaussian(tank: LinearTank) -> Covariance:
     """Smooth over a length: what is nearer than it changes together."""
-    place = tank.grid.nodes()[tank.unknown]
-    smooth = torch.exp(-torch.cdist(place, place).square() / (2 * _LENGTH**2))
-    return smooth + _ROUGHEST * torch.eye(len(place), dtype=torch.float64)
+    smooth = torch.exp(-torch.cdist(tank.nodes, tank.nodes).square() / (2 * _LENGTH**2))
+    return smooth + _ROUGHEST * torch.eye(len(smooth), dtype=torch.float64)
 
 
 PRIORS: Registry[Prior] = Registry(

@@ -8,8 +8,8 @@ knows it does not explain d by a conductivity. With V the readings of the empty 
 - movement: ∂V/∂s_k in the place of electrode k, in metres;
 - contact: ∂V/∂log z_k in the impedance of electrode k.
 
-Reference: C. Gómez-Laberge, A. Adler, "Direct EIT Jacobian calculations for conductivity change and electrode movement",
-Physiological Measurement 29 (2008).
+Reference: C. Gómez-Laberge, A. Adler, "Direct EIT Jacobian calculations for conductivity change and electrode
+movement", Physiological Measurement 29 (2008).
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Nuisance:
 
     def directions(self, tank: LinearTank) -> Float64[Tensor, "readings directions"]:
         """The changes d, each as large as its standard deviation: the covariance is d dᵀ."""
-        v, (row, column) = tank.readings, torch.nonzero(tank.pattern.mask).unbind(-1)
+        v, (row, column) = tank.readings, torch.nonzero(tank.model.pattern.mask).unbind(-1)
         found = [self.drift * v[:, None]] if self.drift else []
         for size, owner in ((self.sources, row), (self.channels, column)):
             if size:
@@ -66,9 +66,7 @@ class ReadingNoise:
     relative: float = 0.0
     floor: float = 1e-3
 
-    def variances(
-        self, measurement: ElectrodeMeasurement, tank: LinearTank
-    ) -> Float64[Tensor, "readings"]:
+    def variances(self, measurement: ElectrodeMeasurement, tank: LinearTank) -> Float64[Tensor, "readings"]:
         """Of the difference of a frame and the mean of the reference, in V²."""
         frames = measurement.reference
         if frames is not None and len(frames) >= _ENOUGH:

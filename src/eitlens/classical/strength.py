@@ -18,10 +18,12 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens.errors import InputError
+
 Spectrum = Float64[Tensor, "directions"]
 Coefficients = Float64[Tensor, "frames directions"]
 
-STRENGTHS = torch.logspace(-9, 1, 81, dtype=torch.float64)
+STRENGTHS = torch.logspace(-12, 1, 105, dtype=torch.float64)
 """Those that are tried, relative to the largest s_k."""
 
 
@@ -45,10 +47,16 @@ def gcv(spectrum: Spectrum, data: Coefficients) -> float:
 
 
 def discrepancy(spectrum: Spectrum, data: Coefficients) -> float:
-    """The largest strength with a residual within the noise; the smallest that is tried if none has."""
+    """The largest strength with a residual within the noise; where none has one, an error."""
     tried = STRENGTHS.to(spectrum) * spectrum.max()
-    within = residuals(spectrum, data, tried) <= len(spectrum)
-    return float(tried[int(within.sum()) - 1 if bool(within.any()) else 0])
+    rest = residuals(spectrum, data, tried)
+    if bool(rest[0] > len(spectrum)):
+        times = float((rest[0] / len(spectrum)).sqrt())
+        raise InputError(
+            f"discrepancy: no image explains the data to their noise: what is left is {times:.2g} times as large; give "
+            "more noise, or choose the strength by gcv"
+        )
+    return float(tried[int((rest <= len(spectrum)).sum()) - 1])
 
 
 def l_curve(spectrum: Spectrum, data: Coefficients) -> float:

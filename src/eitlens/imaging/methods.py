@@ -18,6 +18,7 @@ from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
@@ -71,4 +72,8 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
-METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
+_LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+
+METHODS: Registry[Method] = Registry(
+    "method", {"network": network, "dsm": dsm, "posterior": posterior, **_LINEAR}
+)
