@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eitlens import imaging, models
     from eitlens.classical import (
         LinearImage,
+        TimeDifference,
         direct_sampling,
         fit_greit,
         index_function,
@@ -127,6 +128,7 @@ __all__ = [
     "Solver",
     "Square",
     "Star",
+    "TimeDifference",
     "add_noise",
     "add_white_noise",
     "area_fraction",

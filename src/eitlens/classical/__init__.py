@@ -4,10 +4,12 @@ from eitlens.classical.dsm import Probe, direct_sampling, probing
 from eitlens.classical.greit import fit_greit
 from eitlens.classical.linear import LinearImage, linear_image
 from eitlens.classical.theorem1 import index_function, picard_sum
+from eitlens.classical.time_difference import TimeDifference
 
 __all__ = [
     "LinearImage",
     "Probe",
+    "TimeDifference",
     "direct_sampling",
     "fit_greit",
     "index_function",

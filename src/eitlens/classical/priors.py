@@ -37,10 +37,10 @@ def tikhonov(tank: LinearTank) -> Covariance:
     return torch.eye(len(tank.nodes), dtype=torch.float64)
 
 
-def noser(tank: LinearTank) -> Covariance:
+def noser(tank: LinearTank, power: float = _POWER) -> Covariance:
     """Nodes by themselves, over their sensitivity: the more the readings tell of a node, the less it may change."""
     density = tank.jacobian.norm(dim=0) / tank.area
-    return torch.diag((density / density.mean()) ** (-2 * _POWER))
+    return torch.diag((density / density.mean()) ** (-2 * power))
 
 
 def laplace(tank: LinearTank) -> Covariance:
