@@ -30,7 +30,7 @@ _OPTIONS: dict[str, Any] = {
     "driven": Annotated[_Flag, _option("Use the readings at electrodes that drive.")],
     "rotating": Annotated[_Flag, _option("The readings begin at the electrode that drives.")],
     "flipped": Annotated[_Flag, _option("A reading is the second electrode less the first.")],
-    "unsigned": Annotated[_Flag, _option("The readings have lost their signs.")],
+    "calibrated": Annotated[_Flag, _option("Channels have gains of their own: the reference tells them.")],
     "current": Annotated[_Text, _option("Amperes, or with a unit: 5mA.")],
     "unit": Annotated[_Text, _option("Of the readings: V, mV, uV.")],
     "body": Annotated[_Text, _option("disk, thorax, one that a plug-in registers, or a .json file.")],

@@ -48,7 +48,8 @@ class Setup:
         driven: whether channels at electrodes that drive are used; if nobody says, they are not.
         rotating: whether the channels begin at the electrode that drives, and not always at electrode 1.
         flipped: whether a channel is the second electrode less the first.
-        unsigned: whether the values lost their signs; then each gets that of the empty tank.
+        calibrated: whether each channel has a gain of its own, or lost its sign; then the gains are those by which the
+            reference is what the empty tank reads, and without a reference the signs alone are that tank's.
         current: in amperes.
         unit: of the values: V, mV, uV.
         height: of the tank, in metres.
@@ -73,7 +74,7 @@ class Setup:
     driven: bool | None = None
     rotating: bool | None = None
     flipped: bool | None = None
-    unsigned: bool | None = None
+    calibrated: bool | None = None
     current: float | str | None = None
     unit: str | None = None
     height: float | str | None = None
@@ -111,11 +112,13 @@ class Setup:
 
     def stimulated(self) -> Pattern:
         """The pattern, with a current of 1 A if nobody says."""
-        if isinstance(self.pattern, Pattern):
-            return self.pattern
         if self.pattern is None:
             raise InputError(f"the pattern is not known: {HELP}")
         words = self.readings or "adjacent", bool(self.driven), bool(self.rotating)
+        if isinstance(self.pattern, Pattern):
+            asked = any(word is not None for word in (self.readings, self.driven, self.rotating))
+            found = Pattern.driven_by(self.pattern.stimulation, *words) if asked else self.pattern
+            return found if self.current is None else _with_current(found, float(self.current))
         current = 1.0 if self.current is None else float(self.current)
         found = Pattern.named(self.pattern, self._count(), current, *words)
         return Pattern(found.stimulation, -found.reading, found.mask) if self.flipped else found
@@ -148,6 +151,12 @@ class Setup:
         """From a JSON file."""
         example = '{"electrodes": 16, "pattern": "adjacent", "current": "5 mA", "scale": "15 cm"}'
         return read_json(Path(path), Setup.from_dict, f"a setup looks like {example}")
+
+
+def _with_current(pattern: Pattern, current: float) -> Pattern:
+    """The pattern with another current through the electrode that drives most."""
+    size = current / pattern.stimulation.abs().max()
+    return Pattern(pattern.stimulation * size, pattern.reading, pattern.mask)
 
 
 NAMES = tuple(field.name for field in fields(Setup))
