@@ -3,7 +3,7 @@
 In whitened coordinates a reading c_k is √s_k times its unknown plus noise of variance 1, and the estimate keeps the
 part f_k = s_k / (s_k + λ) of it. Several frames share one λ.
 
-- `gcv`: generalised cross validation, Σ (1 - f_k)² c_k² / (Σ (1 - f_k))² is least. Needs no noise level.
+- `gcv`: generalised cross validation, Σ (1 - f_k)² c_k² / (Σ (1 - f_k))² is least. It needs no noise level.
 - `discrepancy`: the weakest image that explains the data to their noise, Σ (1 - f_k)² c_k² = the number of readings.
 - `l-curve`: the corner of log ‖residual‖ against log ‖image‖.
 
@@ -60,11 +60,17 @@ def noise(spectrum: Spectrum, data: Coefficients) -> float | None:
 
 
 def gcv(spectrum: Spectrum, data: Coefficients) -> float:
-    """The strength of least generalised cross validation."""
-    tried = STRENGTHS.to(spectrum) * spectrum.max()
-    free = (1 - kept(spectrum, tried)).sum(-1)
-    score = residuals(spectrum, data, tried) / free.square()
-    return float(tried[score.argmin()])
+    """The strength of least generalised cross validation: of all directions or of those that images have.
+
+    The larger of the two: redundant readings tell of the noise, but not of what else an image may follow.
+    """
+    tried, seen = STRENGTHS.to(spectrum) * spectrum.max(), spectrum > _NONE * spectrum.max()
+
+    def least(s: Spectrum, c: Coefficients) -> float:
+        free = (1 - kept(s, tried)).sum(-1)
+        return float(tried[(residuals(s, c, tried) / free.square()).argmin()])
+
+    return max(least(spectrum, data), least(spectrum[seen], data[:, seen]))
 
 
 def discrepancy(spectrum: Spectrum, data: Coefficients) -> float:
