@@ -121,9 +121,9 @@ def rate(name: str, one: Case) -> dict[str, float] | None:
         print(f"  {name}: {error}", flush=True)
         return None
     table = torch.tensor([scores(image, body) for image, body in zip(found, one.bodies, strict=True)])
-    position, dice, error = table.mean(0).tolist()
+    position, dice, relative = table.mean(0).tolist()
     seconds = sum(image.seconds for image in found) / len(found)
-    return {"position": position, "dice": dice, "error": error, "seconds": seconds}
+    return {"position": position, "dice": dice, "error": relative, "seconds": seconds}
 
 
 def main() -> None:
