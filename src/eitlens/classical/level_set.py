@@ -3,7 +3,7 @@
 A smooth field φ tells what is where: resistive below -1, background between, conductive above 1. The conductivity takes
 a smooth step at ±1,
 
-    log σ/σ_b = a₊ S((φ - 1) / w) - a₋ S((-φ - 1) / w),    S(t) = 1 / (1 + e^-t),
+    log σ/σ_b = a₊ S((φ - 1) / w) - a₋ S((-φ - 1) / w),    S(t) = (2 + 3 t - t³) / 4 from t = -1, where it is 0, to 1,
 
 so that the readings move φ where it is near an edge, and edges with it. It begins with Gauss-Newton's image, whose Otsu
 classes are the first guess. Steps in φ and steps in the values a± take turns. A class that the image does not have stays
@@ -24,7 +24,7 @@ from eitlens.classical.gauss_newton import SmoothPrior, TankImage, gauss_newton_
 from eitlens.classical.newton import Estimate, Pointwise, Progress, TankProblem, gauss_newton_steps
 from eitlens.classical.tank_frame import TankFrame
 
-_WIDTH = 0.2  # w: a tenth of the way between the classes is the step
+_WIDTH = 0.5  # w: half of the way from the background's middle to an edge is free of any effect
 _ROUNDS = 3  # of steps in φ and steps in the values
 _DEEPEST = 2.0  # |φ| of the start: as far beyond an edge as the background's middle is before it, and no further
 _VALUE, _SPREAD = 3.0, 1.0  # of a±: good conductors and insulators of 1 : 20, and how much they may differ from that
@@ -45,17 +45,27 @@ class Levels:
         """T and T' of the change of φ from a start."""
 
         def stairs(change: Tensor) -> tuple[Tensor, Tensor]:
-            above, below = self.shares(start + change)
-            value = self.conductive * above - self.resistive * below
-            rise = self.conductive * above * (1 - above) + self.resistive * below * (1 - below)
-            return value, rise / _WIDTH
+            at = self.places(start + change)
+            above, below = map(_step, at)
+            rise = self.conductive * (1 - at[0].square()) + self.resistive * (1 - at[1].square())
+            return self.conductive * above - self.resistive * below, 0.75 / _WIDTH * rise
 
         return stairs
 
     @staticmethod
+    def places(field: Tensor) -> tuple[Tensor, Tensor]:
+        """The arguments of both steps, -1 before it and 1 behind it."""
+        return ((field - 1) / _WIDTH).clamp(-1, 1), ((-field - 1) / _WIDTH).clamp(-1, 1)
+
+    @staticmethod
     def shares(field: Tensor) -> tuple[Tensor, Tensor]:
         """How much of a conductor and of an insulator is at each node."""
-        return torch.sigmoid((field - 1) / _WIDTH), torch.sigmoid((-field - 1) / _WIDTH)
+        above, below = Levels.places(field)
+        return _step(above), _step(below)
+
+
+def _step(t: Tensor) -> Tensor:
+    return (2 + 3 * t - t**3) / 4
 
 
 @dataclass(frozen=True, eq=False)
