@@ -102,6 +102,10 @@ class PointMeasurement(Measurement):
         """One: a sequence is for electrodes."""
         return 1
 
+    @property
+    def times(self) -> None:
+        """Not known."""
+
     @cached_property
     def electrodes(self) -> Electrodes:
         """The points, as electrodes without width."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -111,10 +112,16 @@ class ElectrodeMeasurement(Measurement):
 
     def frame(self, number: int) -> "ElectrodeMeasurement":
         """The measurement of one frame, counted from 0."""
-        if not 0 <= checks.whole(number, "frame") < self.frames:
-            raise InputError(f"there is no frame {number}: they are numbered 0 to {self.frames - 1}")
-        times = None if self.times is None else self.times[number : number + 1]
-        return replace(self, voltages=self.voltages[number : number + 1], times=times)
+        return self.selected([number])
+
+    def selected(self, rows: Sequence[int]) -> "ElectrodeMeasurement":
+        """The measurement of some frames, counted from 0, in the order given; the reference stays."""
+        chosen = [checks.whole(row, "frame") for row in rows]
+        for number in chosen:
+            if not 0 <= number < self.frames:
+                raise InputError(f"there is no frame {number}: they are numbered 0 to {self.frames - 1}")
+        times = None if self.times is None else self.times[chosen]
+        return replace(self, voltages=self.voltages[chosen], times=times)
 
     def averaged(self, count: int | None = None) -> "ElectrodeMeasurement":
         """The means of so many frames in a row each, of all for None; what is left at the end is left out."""
@@ -126,11 +133,14 @@ class ElectrodeMeasurement(Measurement):
         times = None if self.times is None else torch.unflatten(self.times[:kept], 0, (-1, size)).mean(1)
         return replace(self, voltages=means, times=times)
 
-    def against(self, reference: "ElectrodeMeasurement | int | slice") -> "ElectrodeMeasurement":
+    def against(
+        self, reference: "ElectrodeMeasurement | int | slice | Sequence[int]"
+    ) -> "ElectrodeMeasurement":
         """The measurement compared with another, or with some of its own frames (counted from 0)."""
-        if not isinstance(reference, ElectrodeMeasurement):
-            rows = slice(reference, reference + 1) if isinstance(reference, int) else reference
-            frames = self.voltages[rows]
+        if isinstance(reference, slice):
+            frames = self.voltages[reference]
+        elif not isinstance(reference, ElectrodeMeasurement):
+            frames = self.selected([reference] if isinstance(reference, int) else reference).voltages
         elif same_setup(self, reference):
             frames = reference.voltages
         else:
@@ -194,6 +204,12 @@ ALL_NAMES = (*NAMES, *(name for name in POINT_NAMES if name not in NAMES))
 """The names of both kinds of measurement."""
 TEXT_NAMES = (*_TEXT, "domain")
 """Those that are text, JSON or a name, in formats that know only arrays."""
+
+
+def own(names: Iterable[str]) -> list[str]:
+    """The names of a measurement among those in a file; none if it is none of ours."""
+    known = [name for name in ALL_NAMES if name in set(names)]
+    return known if {*NAMES[:2], *POINT_NAMES[:2]} & {*known} else []
 
 
 def same_setup(one: ElectrodeMeasurement, other: ElectrodeMeasurement) -> bool:

@@ -7,6 +7,10 @@
 import json
 from typing import Any
 
+from eitlens.errors import InputError
+
+_MOST_PARTS = 4 << 20  # lists, objects and texts: in memory each takes a hundred bytes, in the file two
+
 
 def recognises(content: bytes) -> bool:
     """Whether it begins like a JSON object, or like a list: no table does, and the error is to speak of JSON."""
@@ -15,8 +19,8 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> object:
     """The values by name; a list is refused by `Measurement.from_arrays`, which knows the names."""
-    if len(content) > limit:
-        raise ValueError("too large")
+    if len(content) > limit or sum(content.count(mark) for mark in (b"[", b"{", b'"')) > _MOST_PARTS:
+        raise InputError("too large")
     values: object = json.loads(content.decode("utf-8-sig"))
     return values
 

@@ -1,0 +1,79 @@
+"""The strength λ of a prior: how far a linear image follows it.
+
+In whitened coordinates a reading c_k is √s_k times its unknown plus noise of variance 1, and the estimate keeps the
+part f_k = s_k / (s_k + λ) of it. Several frames share one λ.
+
+- `gcv`: generalised cross validation, Σ (1 - f_k)² c_k² / (Σ (1 - f_k))² is least. Needs no noise level.
+- `discrepancy`: the weakest image that explains the data to their noise, Σ (1 - f_k)² c_k² = the number of readings.
+- `l-curve`: the corner of log ‖residual‖ against log ‖image‖.
+
+References: G. H. Golub, M. Heath, G. Wahba, Technometrics 21 (1979); V. A. Morozov, "On the solution of functional
+equations by the method of regularization", Soviet Math. Doklady 7 (1966); P. C. Hansen, "Analysis of discrete ill-posed
+problems by means of the L-curve", SIAM Review 34 (1992).
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from eitlens.errors import InputError
+
+Spectrum = Float64[Tensor, "directions"]
+Coefficients = Float64[Tensor, "frames directions"]
+
+STRENGTHS = torch.logspace(-12, 1, 105, dtype=torch.float64)
+"""Those that are tried, relative to the largest s_k."""
+
+
+def kept(spectrum: Spectrum, strength: Float64[Tensor, "*many"]) -> Float64[Tensor, "*many directions"]:
+    """The parts f_k that the estimate keeps."""
+    return spectrum / (spectrum + strength[..., None])
+
+
+def residuals(spectrum: Spectrum, data: Coefficients, strengths: Tensor) -> Float64[Tensor, "strengths"]:
+    """Σ (1 - f_k)² c_k², the mean of the frames."""
+    power = data.square().mean(0)
+    return ((1 - kept(spectrum, strengths)).square() * power).sum(-1)
+
+
+def gcv(spectrum: Spectrum, data: Coefficients) -> float:
+    """The strength of least generalised cross validation."""
+    tried = STRENGTHS.to(spectrum) * spectrum.max()
+    free = (1 - kept(spectrum, tried)).sum(-1)
+    score = residuals(spectrum, data, tried) / free.square()
+    return float(tried[score.argmin()])
+
+
+def discrepancy(spectrum: Spectrum, data: Coefficients) -> float:
+    """The largest strength with a residual within the noise; where none has one, an error."""
+    tried = STRENGTHS.to(spectrum) * spectrum.max()
+    rest = residuals(spectrum, data, tried)
+    if bool(rest[0] > len(spectrum)):
+        times = float((rest[0] / len(spectrum)).sqrt())
+        raise InputError(
+            f"discrepancy: no image explains the data to their noise: what is left is {times:.2g} times as large; give "
+            "more noise, or choose the strength by gcv"
+        )
+    return float(tried[int((rest <= len(spectrum)).sum()) - 1])
+
+
+def l_curve(spectrum: Spectrum, data: Coefficients) -> float:
+    """The strength at the corner: where the curve of the logarithms bends most."""
+    tried = STRENGTHS.to(spectrum) * spectrum.max()
+    rest = residuals(spectrum, data, tried).clamp(min=1e-300).log()
+    power = data.square().mean(0)
+    image = (kept(spectrum, tried).square() * power / spectrum.clamp(min=1e-300)).sum(-1).log()
+    x, y = (torch.gradient(part)[0] for part in (rest, image))
+    xx, yy = (torch.gradient(part)[0] for part in (x, y))
+    bend = (x * yy - y * xx) / (x.square() + y.square()).clamp(min=1e-300) ** 1.5
+    return float(tried[bend[2:-2].argmax() + 2])
+
+
+RULES: dict[str, Callable[[Spectrum, Coefficients], float]] = {
+    "gcv": gcv,
+    "discrepancy": discrepancy,
+    "l-curve": l_curve,
+}
+"""The rules by name."""
