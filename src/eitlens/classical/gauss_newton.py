@@ -22,7 +22,7 @@ from eitlens.classical.tank_model import TankModel
 
 DRIFT = Deviations(background=0.1, contact=0.1)
 """Since a reference: water warms by some degrees, contacts age."""
-UNKNOWN = Deviations(background=2.0, contact=1.0)
+UNKNOWN = Deviations(background=2.0, contact=1.5)
 """Without a reference: known to an order of magnitude."""
 
 
@@ -30,7 +30,7 @@ UNKNOWN = Deviations(background=2.0, contact=1.0)
 class SmoothPrior:
     """What log σ is expected to be: its standard deviation, and over which distance it changes, in the body's units."""
 
-    contrast: float = 1.0
+    contrast: float = 1.5
     length: float = 0.2
 
     def __post_init__(self) -> None:

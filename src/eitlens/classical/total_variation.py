@@ -8,8 +8,8 @@ halved from step to step until the misfit is at the noise level, unless it is gi
 
 Jumps are kept and ripples are not: objects come out nearly flat. Lengths are in the body's units, and so is λ.
 
-References: L. Rudin, S. Osher, E. Fatemi, Physica D 60 (1992); C. Vogel, M. Oman, "Iterative methods for total variation
-denoising", SIAM J. Sci. Comput. 17 (1996); A. Borsic et al., IEEE Trans. Med. Imaging 29 (2010), for tomography.
+References: L. Rudin, S. Osher, E. Fatemi, Physica D 60 (1992); C. Vogel, M. Oman, "Iterative methods for total
+variation denoising", SIAM J. Sci. Comput. 17 (1996); A. Borsic et al., IEEE Trans. Med. Imaging 29 (2010).
 """
 
 from dataclasses import dataclass, replace
@@ -35,6 +35,7 @@ _STRONGEST, _FACTOR = 20.0, 0.5  # λ of the first step where it is looked for, 
 _LAGS = 4  # solutions a step: the weights change little after them
 _FREE = 1e-6  # precision of θ by itself: keeps a constant, which has no variation, from being anything
 _SHORTEST = 2.0**-8  # of a step, in the line search
+_STALLED = 0.99  # of the misfit before: a weaker penalty explains no more
 _ENOUGH = 1e-3  # of the objective: a smaller gain ends the steps
 
 
@@ -107,11 +108,14 @@ class _Descent:
             at = self.problem.linearised(x)
             misfits.append(float(at.errors.square().mean()))
             if progress:
-                progress(number / steps, f"total variation, step {number + 1}: misfit {misfits[-1]:.3g} of the noise")
+                progress(
+                    number / steps,
+                    f"total variation, step {number + 1}: misfit {misfits[-1]:.3g} of the noise",
+                )
             moved, gain = self._stepped(x, at, strength)
             x = moved
             if self.variation.strength is None:
-                if number and misfits[-1] <= target:
+                if number and (misfits[-1] <= target or misfits[-1] > _STALLED * misfits[-2]):
                     break
                 strength *= _FACTOR
             elif gain < _ENOUGH:
