@@ -105,27 +105,52 @@ class TankModel:
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "readings"]:
         """Volts for σ, and for contact impedances in Ω m² other than those of the electrodes."""
-        solver = self._with(impedance)
-        return self._read(solver.voltages(self.lattice.on_triangles(sigma), self._currents))
+        return self.reading @ self.potentials(sigma, impedance)
 
     def jacobian(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "readings unknowns"]:
         """The derivatives of the readings in σ at the nodes."""
-        triangles = self.lattice.on_triangles(sigma)
-        eye = torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
-        found = self._with(impedance).jacobian(triangles, self._currents, eye).matrix()
-        by_node = self.lattice.collected(found.permute(2, 0, 1).flatten(1))
-        return self._read(by_node.reshape(-1, *found.shape[:2])).mT
+        return self.reading @ self.potentials_jacobian(sigma, impedance)
 
     def contact_jacobian(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "readings electrodes"]:
         """The derivatives of the readings in the contact impedances, in volts for 1 Ω m²."""
+        return self.reading @ self.potentials_contact_jacobian(sigma, impedance)
+
+    def potentials(
+        self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
+    ) -> Float64[Tensor, "potentials"]:
+        """The potentials of all electrodes for each of the independent currents, of which readings are sums."""
+        solver = self._with(impedance)
+        return solver.voltages(self.lattice.on_triangles(sigma), self.currents).flatten()
+
+    def potentials_jacobian(
+        self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
+    ) -> Float64[Tensor, "potentials unknowns"]:
+        """The derivatives of the potentials in σ at the nodes."""
         triangles = self.lattice.on_triangles(sigma)
-        eye = torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
-        found = self._with(impedance).contact_jacobian(triangles, self._currents, eye)
-        return self._read(found.permute(2, 0, 1)).mT / self.domain.scale
+        found = self._with(impedance).jacobian(triangles, self.currents, self._eye).matrix()
+        return self.lattice.collected(found.permute(2, 0, 1).flatten(1)).mT
+
+    def potentials_contact_jacobian(
+        self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
+    ) -> Float64[Tensor, "potentials electrodes"]:
+        """The derivatives of the potentials in the contact impedances."""
+        triangles = self.lattice.on_triangles(sigma)
+        found = self._with(impedance).contact_jacobian(triangles, self.currents, self._eye)
+        return found.flatten(0, 1) / self.domain.scale
+
+    @cached_property
+    def reading(self) -> Float64[Tensor, "readings potentials"]:
+        """The readings that count from the potentials of the independent currents."""
+        count = len(self.currents) * self.electrodes.count
+        unit = torch.eye(count, dtype=torch.float64, device=self.device)
+        potentials = unit.reshape(count, -1, self.electrodes.count)
+        mixing = self.pattern.basis().mixing.to(self.device)
+        every = torch.einsum("lr,pre->ple", mixing, potentials)
+        return self.pattern.read(every)[..., self._kept].mT.contiguous()
 
     def image(self, values: Values, domain: Domain | None = None) -> Float64[Tensor, "nx ny"]:
         """The values at the nodes of the body's grid, or of another resolution of it; 0 outside the body."""
@@ -154,25 +179,18 @@ class TankModel:
         return (every if self.keep is None else self.keep).to(self.device)
 
     @cached_property
-    def _currents(self) -> Float64[Tensor, "rank electrodes"]:
+    def currents(self) -> Float64[Tensor, "rank electrodes"]:
         """As few currents as all are combinations of, in A/m."""
         return (self.pattern.basis().stimulations / self.height).to(self.device)
 
-    @cached_property
-    def _mixing(self) -> Float64[Tensor, "stimulations rank"]:
-        return self.pattern.basis().mixing.to(self.device)
+    @property
+    def _eye(self) -> Float64[Tensor, "electrodes electrodes"]:
+        return torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
 
     def _with(self, impedance: Float64[Tensor, "electrodes"] | None) -> ElementElectrodeSolver:
         if impedance is None:
             return self.solver
         return self.solver.moved(impedance=(impedance / self.domain.scale).clamp(min=_PERFECT))
-
-    def _read(
-        self, potentials: Float64[Tensor, "*batch rank electrodes"]
-    ) -> Float64[Tensor, "*batch readings"]:
-        """The readings that count, from the potentials of the independent currents."""
-        every = torch.einsum("lr,...re->...le", self._mixing, potentials)
-        return self.pattern.read(every)[..., self._kept]
 
 
 @dataclass(frozen=True, eq=False)
