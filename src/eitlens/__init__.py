@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eitlens import imaging, models
-    from eitlens.classical import direct_sampling, index_function, picard_sum
+    from eitlens.classical import (
+        LinearImage,
+        TimeDifference,
+        direct_sampling,
+        fit_greit,
+        index_function,
+        linear_image,
+        picard_sum,
+    )
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
     from eitlens.electrodes import (
@@ -104,6 +112,7 @@ __all__ = [
     "InputError",
     "Instrument",
     "LevelSet",
+    "LinearImage",
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
@@ -119,6 +128,7 @@ __all__ = [
     "Solver",
     "Square",
     "Star",
+    "TimeDifference",
     "add_noise",
     "add_white_noise",
     "area_fraction",
@@ -128,10 +138,12 @@ __all__ = [
     "currents",
     "direct_sampling",
     "empty_tank",
+    "fit_greit",
     "harmonic_extension",
     "imaging",
     "index_function",
     "indicator",
+    "linear_image",
     "models",
     "picard_sum",
     "reconstruct",

@@ -19,6 +19,7 @@ from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.by_index import index
+from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
@@ -72,6 +73,8 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
+_LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+
 METHODS: Registry[Method] = Registry(
-    "method", {"network": network, "dsm": dsm, "posterior": posterior, "index": index}
+    "method", {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR}
 )

@@ -16,6 +16,7 @@ from eitlens.forward.elements.conductivity import Bodies, ElementConductivity, i
 from eitlens.forward.elements.fitting import MeshFrame
 from eitlens.forward.elements.jacobian import Sensitivity, sensitivity
 from eitlens.forward.elements.outline import DEFAULT, check_ends
+from eitlens.forward.elements.quadratic import jumps
 from eitlens.forward.elements.system import ElementSystem, assemble, parts
 
 Totals = Float64[Tensor, "currents electrodes"]
@@ -127,6 +128,32 @@ class ElementElectrodeSolver:
         readings: Float64[Tensor, "readings electrodes"],
     ) -> Sensitivity:
         """The derivative of readings @ U in `values`, σ of one body on triangles, vertices, nodes or an image."""
+        given, rows, fields, frame = self._fields(values, currents, readings)
+        found, rank = interpolation(self.domain, self.body, tuple(values.shape))
+        grid = tuple(values.shape[values.ndim - rank :])
+        return sensitivity(frame, fields, found.to(given.device), given, rows, grid)
+
+    def contact_jacobian(
+        self,
+        values: Float64[Tensor, "*values"],
+        currents: Totals,
+        readings: Float64[Tensor, "readings electrodes"],
+    ) -> Float64[Tensor, "currents readings electrodes"]:
+        """The derivative of readings @ U in the impedances: ∫ g h over each electrode.
+
+        g and h are the densities of the current and of that through the electrodes as the reading weighs them.
+        """
+        given, rows, fields, frame = self._fields(values, currents, readings)
+        electrode, contacts = self.body.electrode.to(given.device), self.body.tree.extras.to(given.device)
+        jump = jumps(frame.positions(frame.vertices[None]).detach(), contacts, fields)
+        slope = jump / self.impedance.detach().to(given.device)[electrode, None, None]
+        each = given.new_zeros(self.count, self.count, self.count).index_add(0, electrode, slope.mT @ slope)
+        return torch.einsum("lj,kji,mi->lmk", given, each, rows)
+
+    def _fields(
+        self, values: Tensor, currents: Totals, readings: Tensor
+    ) -> tuple[Totals, Tensor, Float64[Tensor, "unknowns electrodes"], MeshFrame]:
+        """Currents and readings, checked, and the potentials of a unit current through each electrode."""
         given, given_readings = self._check(currents), checks.physics(readings, "readings")
         bodies = read(self.domain, self.body, values, given.device)
         if bodies.shape or bodies.interpolation is None:
@@ -137,14 +164,9 @@ class ElementElectrodeSolver:
             )
         with torch.no_grad():
             system, frame = self._system(bodies)
-            fields = system.potentials(
-                self._load(torch.eye(self.count, dtype=torch.float64, device=given.device))
-            )
-        found, rank = interpolation(self.domain, self.body, tuple(values.shape))
-        grid = tuple(values.shape[values.ndim - rank :])
-        return sensitivity(
-            frame, fields[0], found.to(given.device), given, given_readings.to(given.device), grid
-        )
+            eye = torch.eye(self.count, dtype=torch.float64, device=given.device)
+            fields = system.potentials(self._load(eye))[0]
+        return given, given_readings.to(given.device), fields, frame
 
     @property
     def _points(self) -> Float64[Tensor, "boundary 2"]:
