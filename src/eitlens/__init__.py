@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         currents,
     )
     from eitlens.imaging import Imager, Reconstruction, reconstruct
-    from eitlens.measure import Measurement
+    from eitlens.measure import Measurement, Setup
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -89,6 +89,7 @@ _FLOORS = (
     "feature",
     "electrodes",
     "classical",
+    "measure",
     "dataset",
     "imaging",
 )
@@ -124,6 +125,7 @@ __all__ = [
     "Reconstruction",
     "RoundedPolygon",
     "Sensitivity",
+    "Setup",
     "SmoothBody",
     "Solver",
     "Square",
