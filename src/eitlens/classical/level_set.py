@@ -136,7 +136,7 @@ def _refined(problem: TankProblem, found: Estimate, levels: Levels, start: Tenso
     """The values a± of the classes that there are, after one Gauss-Newton step about their prior means."""
     x, model = found.x, problem.frame.model
     sigma, impedance = problem.sigma(x), problem.impedance(x)
-    by_log = problem.frame.reduced.potentials @ model.potentials_jacobian(sigma, impedance) * sigma
+    by_log = problem.frame.reduced.potentials @ model.response(sigma, impedance).by_sigma * sigma
     above, below = levels.shares(start + problem.split(x)[0])
     slope = torch.stack([by_log @ above, -(by_log @ below)], 1)
     now = torch.tensor([levels.conductive, levels.resistive]).to(slope)

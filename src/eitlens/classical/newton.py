@@ -82,13 +82,13 @@ class TankProblem:
 
     def linearised(self, x: Unknowns) -> Linearisation:
         """The errors and their derivatives."""
-        sigma, impedance = self.sigma(x), self.impedance(x)
-        model, rows = self.frame.model, self.frame.reduced.potentials
-        by_sigma = rows @ model.potentials_jacobian(sigma, impedance) * sigma
-        by_contact = rows @ model.potentials_contact_jacobian(sigma, impedance) * impedance
+        sigma, impedance, few = self.sigma(x), self.impedance(x), self.frame.reduced
+        found = self.frame.model.response(sigma, impedance)
+        by_sigma = few.potentials @ found.by_sigma * sigma
+        by_contact = few.potentials @ found.by_contact * impedance
         by_field = by_sigma * self.pointwise(self.split(x)[0])[1]
         slope = torch.cat([by_field, by_sigma.sum(1, keepdim=True), by_contact], 1)
-        return Linearisation(self.errors(x), slope)
+        return Linearisation(few.values - few.potentials @ found.potentials, slope)
 
     def covariance(self, field: Float64[Tensor, "unknowns unknowns"], others: Deviations) -> Covariance:
         """The prior covariance of all unknowns from that of the field."""
