@@ -27,7 +27,7 @@ from eitlens.classical.gauss_newton import (
     image_of,
     others,
 )
-from eitlens.classical.newton import Deviations, Estimate, Linearised, Progress, TankProblem, Unknowns
+from eitlens.classical.newton import Deviations, Estimate, Linearisation, Progress, TankProblem, Unknowns
 from eitlens.classical.tank_frame import TankFrame
 from eitlens.classical.tank_model import Lattice
 
@@ -124,7 +124,7 @@ class _Descent:
         misfits.append(float(errors.square().mean()))
         return replace(Estimate(x, x, tuple(misfits)), deviation=self._deviation(x, strength))
 
-    def _stepped(self, x: Unknowns, at: Linearised, strength: float) -> tuple[Unknowns, float]:
+    def _stepped(self, x: Unknowns, at: Linearisation, strength: float) -> tuple[Unknowns, float]:
         """The next unknowns, and the part of the objective that they gain."""
         curvature, right = at.slope.mT @ at.slope, at.slope.mT @ (at.errors + at.slope @ x)
         towards = x

@@ -21,6 +21,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.by_index import index
 from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
+from eitlens.imaging.by_tank import TANK
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
@@ -76,5 +77,6 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
 _LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
 
 METHODS: Registry[Method] = Registry(
-    "method", {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR}
+    "method",
+    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK},
 )
