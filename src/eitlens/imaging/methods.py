@@ -1,4 +1,4 @@
-"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line.
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, `index`, and whatever joins `METHODS` with a line.
 
 A method is a function `(Measurement, Options) -> Reconstruction` that images the first frame. A method that is faster
 with many frames at once is a function `(Measurement, Options) -> Iterator[Reconstruction]` that yields an image a
@@ -18,7 +18,10 @@ from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.by_index import index
+from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
+from eitlens.imaging.by_tank import TANK
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
@@ -71,4 +74,9 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
-METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
+_LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+
+METHODS: Registry[Method] = Registry(
+    "method",
+    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK},
+)

@@ -13,8 +13,7 @@ is followed is chosen by generalised cross validation, which also tells the nois
 
 The prior is white noise whose variance at a place is one over the root of the sum of squares of the readings' response
 to it, as in the exponent ½ of NOSER. With an even variance all that is seen is drawn to the electrodes, where a little
-change tells much: of 48 circles in four bodies, adjacent drive, noise 2e-3, it puts 44 within a quarter of the body's
-half side, this one 47 (38 and 47 where the strength of the prior has no lower bound).
+change tells much (validation/electrode_data.py compares them).
 
 The currents are taken to be even under an electrode, and in as many waves along the boundary as there are electrodes.
 
@@ -46,6 +45,7 @@ _MOST_WAVES = 48  # of either kind; finer ones reach no deeper than a hundredth 
 # Of the prior, that are tried, over the largest σ²: a weaker one would trust the first order, which is a few percent
 # off, to better than that.
 _STRENGTHS = torch.logspace(-4, 2, 49, dtype=torch.float64)
+_EXPONENT = 0.25  # of the sum of squares of the readings' response to a place, for the prior's standard deviation there
 _KNOWN = 0.5  # a current is read if the readings tell so much of the variance that its data have in the prior
 _UNEXPLAINED = (
     0.3  # of the change: measured tanks leave up to 0.12 (KTC2023), a wrong pattern leaves 0.5 to 1
@@ -105,7 +105,10 @@ def _doubts(
             "or are the pattern or the electrodes others?",
         )
     elif count < wanted:
-        yield Flag("currents", f"the readings tell of cos lθ only up to l = {count}: small things are lost")
+        yield Flag(
+            "currents",
+            f"the readings tell of {count} of the {wanted} currents that are read: small things are lost",
+        )
 
 
 def _used(pattern: Pattern, present: Bool[Tensor, "readings"]) -> Bool[Tensor, "electrodes"]:
@@ -179,7 +182,7 @@ def _parts(
     waves = _waves(electrodes, domain)
     maps = readout(electrodes, pattern, wanted.build(domain), domain, waves)
     rows = maps.readings[torch.tensor(present)]
-    spread = rows.square().sum(0).clamp(min=1e-300) ** -0.25
+    spread = rows.square().sum(0).clamp(min=1e-300) ** -_EXPONENT
     left, size, right = torch.linalg.svd(rows * spread, full_matrices=False)
     data = maps.wanted * spread
     variance = data.square().sum((1, 2))
