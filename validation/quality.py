@@ -20,7 +20,7 @@ from eitlens.measure.quality import inspect
 RESULTS = Path(__file__).parents[1] / "results/quality.json"
 FOUND, FALSE_ALARMS = 0.95, 0.02
 """The least part of the faults that is named, the largest part of sound tanks that is suspected."""
-SOUND = {"sound, round": False, "sound, ellipse": True}
+SOUND = {"sound-round": False, "sound-ellipse": True}
 
 
 def case(name: str, seed: int) -> Case:

@@ -307,14 +307,14 @@ def first_electrode(seed: int) -> Case:
 
 
 FAULTS: dict[str, Callable[[int], Case]] = {
-    "dead electrode": dead,
-    "swapped pair": swapped,
-    "reversed polarity": polarity,
-    "wrong skip": skip,
-    "rotated or fixed readings": rotated,
-    "drift of 5 %": drift,
-    "gain of 10 %": gain,
-    "noise of 1 %": noise,
-    "reversed numbering": reversed_numbers,
-    "wrong first electrode": first_electrode,
+    "dead": dead,
+    "swapped": swapped,
+    "polarity": polarity,
+    "skip": skip,
+    "rotated": rotated,
+    "drift": drift,
+    "gain": gain,
+    "noise": noise,
+    "reversed-numbering": reversed_numbers,
+    "first-electrode": first_electrode,
 }

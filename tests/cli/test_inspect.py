@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from eitlens.cli.main import app
 from eitlens.measure import files
 
+PHANTOM = {"shapes": [{"kind": "ellipse", "center": [0.2, -0.1], "semi_axes": [0.15, 0.3], "angle": 0.4}]}
+
 
 def run(*words: object):
     return CliRunner().invoke(app, [str(word) for word in words])
@@ -17,9 +19,10 @@ def run(*words: object):
 @pytest.fixture
 def tank(tmp_path: Path) -> Path:
     """A simulated tank whose readings have the wrong sign."""
-    path = tmp_path / "tank.json"
+    path, phantom = tmp_path / "tank.json", tmp_path / "phantom.json"
+    phantom.write_text(json.dumps(PHANTOM))
     tank = ("--electrodes", 16, "--body", "disk", "--scale", 0.1, "--snr", 70)
-    made = run("simulate", "--random", 3, "-o", path, *tank)
+    made = run("simulate", phantom, "-o", path, *tank)
     assert made.exit_code == 0, made.output
     values = json.loads(path.read_text())
     for name in ("voltages", "reference"):

@@ -21,7 +21,7 @@ def test_a_fault_is_named_and_its_correction_is_sound(name: str) -> None:
     report = inspect(measurement)
     assert named(report), [finding.text for finding in report.findings]
     again = inspect(report.applied())
-    assert [finding.kind for finding in again.findings] == (["noise"] if name == "noise of 1 %" else [])
+    assert [finding.kind for finding in again.findings] == (["noise"] if name == "noise" else [])
     fixed = [finding for finding in report.findings if finding.fix is not None]
     assert len(report.applied().notes) == len(fixed)
 
