@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from torch import Tensor
 
 from eitlens.figures.style import DIVERGING, picture, say_missing
-from eitlens.measure.quality import Report
+from eitlens.measure.quality import Inspection
 from eitlens.measure.quality.model import drives, reads
 from eitlens.measure.quality.reciprocity import pairs
 from eitlens.measure.readings import ElectrodeMeasurement
@@ -26,7 +26,7 @@ _BAD, _GOOD = "#c0392b", "#2c6fa8"
 _CONTACTS = colormaps["cividis"].with_extremes(bad=_BAD)
 
 
-def quality_figure(report: Report, path: Path) -> None:
+def quality_figure(report: Inspection, path: Path) -> None:
     """Draw an inspection: the readings as they were given, the empty tank as it is after what was found is corrected.
 
     Readings that are no longer there then, and electrodes that something was found of, are red.
@@ -42,7 +42,7 @@ def quality_figure(report: Report, path: Path) -> None:
         _electrodes(axes[1, 1], report)
 
 
-def _readings(axes: Axes, report: Report, fit: TankFit) -> None:
+def _readings(axes: Axes, report: Inspection, fit: TankFit) -> None:
     measured, modelled = empty_readings(report.measurement)[0] * _MILLI, fit.readings * _MILLI
     kept = empty_readings(report.applied())[0].isfinite()
     ends = [float(modelled.min()), float(modelled.max())]
@@ -57,7 +57,7 @@ def _readings(axes: Axes, report: Report, fit: TankFit) -> None:
     )
 
 
-def _left(axes: Axes, report: Report, fit: TankFit) -> None:
+def _left(axes: Axes, report: Inspection, fit: TankFit) -> None:
     """Measured less modelled readings, a row a stimulation."""
     measured = empty_readings(report.measurement)[0]
     pattern = report.applied().pattern
@@ -86,7 +86,7 @@ def _reciprocity(axes: Axes, measurement: ElectrodeMeasurement) -> None:
     axes.set(title="reciprocity", xlabel="reading, mV", ylabel="driven and read exchanged, mV")
 
 
-def _electrodes(axes: Axes, report: Report) -> None:
+def _electrodes(axes: Axes, report: Inspection) -> None:
     """The body with its electrodes, coloured by their contacts; those that something was found of have a red number."""
     electrodes, contacts = report.measurement.electrodes, _contacts(report)
     bad = {number for finding in report.findings for number in finding.electrodes}
@@ -112,7 +112,7 @@ def _electrodes(axes: Axes, report: Report) -> None:
     axes.set_axis_off()
 
 
-def _contacts(report: Report) -> Float64[Tensor, "electrodes"] | None:
+def _contacts(report: Inspection) -> Float64[Tensor, "electrodes"] | None:
     """The contact impedance of each electrode, if the readings tell: if electrodes that drive are read."""
     fixed = report.applied()
     told = (drives(fixed.pattern) * reads(fixed.pattern) != 0)[empty_readings(fixed)[0].isfinite()]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.measure.quality.base import Finding
+from eitlens.measure.quality.base import Fault
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "noise"
@@ -21,13 +21,13 @@ def noise(measurement: ElectrodeMeasurement) -> float | None:
     return None if frames is None or len(frames) < _REPEATED else _noise(frames)
 
 
-def noisy(measurement: ElectrodeMeasurement) -> list[Finding]:
+def noisy(measurement: ElectrodeMeasurement) -> list[Fault]:
     """Noise that is too large."""
     size = noise(measurement)
     if size is None or size < _LARGEST:
         return []
     text = f"noise is {size:.2%} of the readings: frames of the same body differ by so much"
-    return [Finding(KIND, text, size, "average frames, drive more current, or check cables and ground")]
+    return [Fault(KIND, text, size, "average frames, drive more current, or check cables and ground")]
 
 
 def _noise(frames: Float64[Tensor, "frames readings"]) -> float:
