@@ -76,13 +76,13 @@ def test_processes_share_the_cells(plan, monkeypatch):
         return True
 
     monkeypatch.setattr("eitlens.paper.training.run_cell", run)
-    with lock_file(plan.claim(cells[0])) as mine:
+    with lock_file(plan.lock(cells[0])) as mine:
         assert mine
         assert fill(plan, [cells[2], *cells[:2]]) == {cells[2]: "finished"}
     assert trained == [cells[2]]
     finished.unlink()
     finished.parent.rmdir()
-    with lock_file(plan.claim(cells[0])) as mine:
+    with lock_file(plan.lock(cells[0])) as mine:
         assert mine
 
 

@@ -199,7 +199,7 @@ def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run/config.json", run.to_dict())
     before = (tmp_path / "run/config.json").read_bytes()
-    with lock_file(tmp_path / "run/.claim"), pytest.raises(InputError, match="another process trains here"):
+    with lock_file(tmp_path / "run/.lock"), pytest.raises(InputError, match="another process trains here"):
         train(run, tmp_path / "run", "cpu")
     assert (tmp_path / "run/config.json").read_bytes() == before
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]

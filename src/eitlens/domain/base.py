@@ -57,7 +57,7 @@ class Domain(ABC):
 
     @property
     def origin(self) -> tuple[float, float]:
-        """The place of their origin, in metres, in the coordinates of whoever measured the body."""
+        """The origin of these coordinates, in metres, in the coordinates in which the body was measured."""
         return 0.0, 0.0
 
     @abstractmethod

@@ -78,7 +78,7 @@ def make_examples(trained: Trained, samples: Samples, tau: float) -> Examples:
 
 
 def shown(levels: dict[str, Tensor]) -> list[str]:
-    """The first level, the coarsest (the last of them, after its attention), and the one that follows it."""
+    """Names of three levels: the first, the coarsest (the last of several, after its attention), and the next."""
     names = [name for name in levels if name != "logits"]
     sizes = [levels[name].shape[-1] for name in names]
     coarsest = max(k for k, size in enumerate(sizes) if size == min(sizes))

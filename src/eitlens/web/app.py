@@ -45,7 +45,7 @@ class Server:
             )
 
     async def ask(self, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
-        """The answer in the client's turn, or in a word why there is none."""
+        """The answer in the client's turn, or the reason why there is none."""
         try:
             return JSONResponse(await self.jobs.run(client, work))
         except (ConvergenceError, InputError) as error:
@@ -128,7 +128,7 @@ def _add_questions(app: FastAPI, server: Server) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """The whole body, unless it takes too long to come."""
+    """The whole body of a request, unless it takes too long to come."""
     try:
         return await asyncio.wait_for(request.body(), _PATIENCE)
     except TimeoutError:
@@ -136,13 +136,13 @@ async def _body(request: Request) -> bytes:
 
 
 def _other_type(request: Request, wanted: str) -> Response | None:
-    """Only what a foreign page cannot send without being asked first by the browser."""
+    """Refuse a media type that a foreign page may send without asking the server first."""
     given = request.headers.get("content-type", "").split(";")[0].strip().lower()
     return None if given == wanted else _refusal(415, f"content-type must be {wanted}, got {given[:80]!r}")
 
 
 async def _told(_: Request, error: Exception) -> Response:
-    """Whatever the framework refuses (a wrong path or method, a body too large), in our own words."""
+    """An error of the framework (a wrong path or method, a body too large), in our own words."""
     known = error if isinstance(error, HTTPException) else HTTPException(500)
     return _refusal(known.status_code, known.detail, dict(known.headers or {}))
 

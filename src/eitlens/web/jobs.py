@@ -1,4 +1,4 @@
-"""Work for the page, off the event loop: a bounded queue in which a newer request replaces its client's older one."""
+"""The work of the page, off the event loop: a bounded queue; a newer request replaces an older one of its client."""
 
 import asyncio
 import math
