@@ -189,6 +189,9 @@ def test_unknown_names_tell_of_the_plugin():
     done = CliRunner().invoke(app, ["--plugin", "not_there", "doctor"])
     assert done.exit_code == 2
     assert "not_there" in done.output
+    done = CliRunner().invoke(app, ["doctor", "--plugin", "own"])
+    assert done.exit_code == 2
+    assert "--plugin MODULE" in done.output
 
 
 def test_names_of_the_package_stay():
