@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Trained:
         """Cells a side of its grid."""
         return self.features.n
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
         return self.features.domain
