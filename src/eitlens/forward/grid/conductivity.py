@@ -9,6 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
+from eitlens.cancellation import check_wanted
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward.grid.cells import Cells, uniform_cells
@@ -108,6 +109,7 @@ def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "ba
         start, here = points[u], sigma.gather(1, u)
         edge, low = points[v] - start, torch.zeros_like(here)
         for k in range(1, _BISECTIONS + 1):
+            check_wanted()
             trial = low + 0.5**k
             same = phantoms.conductivity(start + trial[..., None] * edge) == here
             low = torch.where(same, trial, low)
