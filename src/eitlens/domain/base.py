@@ -131,6 +131,11 @@ class Domain(ABC):
         """The same φ at the boundary nodes: f0 = Λ g of the empty body of conductivity 1, for g = values."""
 
     @property
+    def fills_grid(self) -> bool:
+        """Whether the body is a union of cells of its grid, with boundary nodes among the grid's: the square is."""
+        return False
+
+    @property
     def corners(self) -> tuple[float, ...]:
         """Arclengths of the corners: right angles, boundary nodes, the first of them node 0; none if it is smooth."""
         return ()

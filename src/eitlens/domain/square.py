@@ -51,6 +51,11 @@ class Square(Domain):
         return 8.0
 
     @property
+    def fills_grid(self) -> bool:
+        """The cells of the grid are the body."""
+        return True
+
+    @property
     def corners(self) -> tuple[float, ...]:
         """Arclengths of the corners."""
         return 0.0, 2.0, 4.0, 6.0

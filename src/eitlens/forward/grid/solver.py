@@ -82,7 +82,7 @@ class GridSolver(Solver):
     @staticmethod
     def takes(domain: object) -> bool:
         """Whether it solves on this body."""
-        return type(domain) is Square
+        return bool(getattr(domain, "fills_grid", False))
 
     def difference(self, conductivity: Conductivity, currents: Currents) -> Data:
         """The difference f - f0: (L, 4n) for one conductivity, (B, L, 4n) for a batch of them."""
