@@ -16,6 +16,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager, Options, Refinement, shipped
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import METHODS
+from eitlens.imaging.warnings import too_noisy
 from eitlens.measure import Measurement
 from eitlens.models import create, save
 from eitlens.phantom import EllipseSampler
@@ -260,3 +261,11 @@ def test_data_without_an_image_are_named(imager, difference, monkeypatch):
     scan = replace(Measurement.of_difference(difference), source="scan.npz")
     with pytest.raises(InputError, match=r"^scan\.npz: .*no image of data.*unit"):
         imager(scan)
+
+
+def test_the_error_of_a_solver_is_no_noise_to_a_network_trained_without():
+    assert not too_noisy(1e-4, 0.0)
+    assert too_noisy(0.01, 0.0)
+    assert not too_noisy(0.27, 0.25)
+    assert too_noisy(0.28, 0.25)
+    assert not too_noisy(None, 0.25)
