@@ -1,9 +1,9 @@
 """Faults put into simulated measurements: how many are found and named, and how many sound tanks are suspected.
 
-    python validation/quality.py [--tanks 100] [--start 10000] [--only WORDS]
+    python validation/quality.py [--tanks 100] [--start 30000] [--only WORDS]
 
-Thresholds were chosen on tanks of the seeds below 200; a mistake in a check and a bar that was too high were found on seeds from
-10000. The tanks that are reported begin at `--start`. Results go to
+Thresholds were chosen on tanks of the seeds below 200. On tanks of the seeds from 10000 and 20000, a mistake in the check
+of dead electrodes and a bar that was too high were found. The tanks that are reported begin at `--start`. Results go to
 results/quality.json, each part as it is done, and are asserted at the end.
 """
 
