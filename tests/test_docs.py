@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def test_the_python_about_the_posterior_runs():
     exec(code.replace("seconds=600", "seconds=1"), names)
     assert names["result"].mean(0).shape == (33, 33)
     assert not names["result"].diagnostics.converged.any()
+
+
+def test_the_python_about_sequences_runs():
+    """The rod is seen where it was put."""
+    names: dict[str, object] = {}
+    exec(blocks("measurements.md", "python")[0], names)
+    for found, place in zip(names["images"], names["places"], strict=True):
+        node = found.domain.nodes().flatten(0, 1)[found.image.argmax()]
+        assert math.dist(node.tolist(), place) < 0.1
 
 
 def test_the_phantom_of_the_page_can_be_simulated():

@@ -41,40 +41,38 @@ class MeasuredSet(NamedTuple):
 
 
 SETS = {
-    "KTC2023, training": MeasuredSet("ktc2023/training", (4, 2356, 32, 76), 0.09),
+    "ktc-training": MeasuredSet("ktc2023/training", (4, 2356, 32, 76), 0.09),
     **{
-        f"KTC2023, level {k}": MeasuredSet(f"ktc2023/evaluation/level_{k}", (3, 2356, 32, 76), 0.09)
+        f"ktc-level-{k}": MeasuredSet(f"ktc2023/evaluation/level_{k}", (3, 2356, 32, 76), 0.09)
         for k in range(1, 8)
     },
-    "UEF 2017": MeasuredSet("real/uef2017/*.mat", (38, 1264, 16, 79), 0.02, "real/uef2017/datamat_1_0.mat"),
-    "ACT 3, text": MeasuredSet(
+    "uef2017": MeasuredSet("real/uef2017/*.mat", (38, 1264, 16, 79), 0.02, "real/uef2017/datamat_1_0.mat"),
+    "act3-text": MeasuredSet(
         f"{_EIDORS}/rpi/ACT2000r.txt", (1, 992, 32, 31), 0.04, f"{_EIDORS}/rpi/ACT2006r.txt"
     ),
-    "ACT 3, .mat": MeasuredSet(f"{_EIDORS}/Rensselaer_EIT_Phantom.mat", (1, 992, 32, 31), 0.04),
-    "Manchester 2004": MeasuredSet(
+    "act3-mat": MeasuredSet(f"{_EIDORS}/Rensselaer_EIT_Phantom.mat", (1, 992, 32, 31), 0.04),
+    "manchester2004": MeasuredSet(
         f"{_MANCHESTER}/objects", (9, 208, 16, 16), 0.15, f"{_MANCHESTER}/homogeneous"
     ),
-    "IIRC 2006": MeasuredSet(f"{_EIDORS}/iirc_data_2006.mat", (100, 208, 16, 16), 0.07),
+    "iirc2006": MeasuredSet(f"{_EIDORS}/iirc_data_2006.mat", (100, 208, 16, 16), 0.07),
     **{
-        f"Montreal 1995, {name}": MeasuredSet(
+        f"montreal-{name}": MeasuredSet(
             f"{_MONTREAL}::zc_{name}", (frames, 208, 16, 16), None, f"{_MONTREAL}::zc_h_{name}"
         )
         for name, frames in (("demo3", 99), ("demo4", 33))
     },
-    "Montreal 1995, breathing": MeasuredSet(f"{_MONTREAL}::zc_resp", (34, 208, 16, 16), None),
+    "montreal-breathing": MeasuredSet(f"{_MONTREAL}::zc_resp", (34, 208, 16, 16), None),
     **{
-        f"Ottawa 2008, {name}": MeasuredSet(
-            f"{_OTTAWA}_{first + 1}", (1, 208, 16, 16), bar, f"{_OTTAWA}_{first}"
-        )
-        for name, first, bar in (("round", 20, 0.28), ("two points", 23, 0.16), ("three points", 26, 0.13))
+        f"ottawa-{name}": MeasuredSet(f"{_OTTAWA}_{first + 1}", (1, 208, 16, 16), bar, f"{_OTTAWA}_{first}")
+        for name, first, bar in (("round", 20, 0.28), ("two-points", 23, 0.16), ("three-points", 26, 0.13))
     },
-    "Sciospec, adjacent": MeasuredSet(
+    "sciospec-adjacent": MeasuredSet(
         "real/sciospec/131950_*.eit", (6, 208, 16, 16), 0.1, "real/sciospec/131950_setup_0000?.eit"
     ),
-    "Sciospec, skip 2": MeasuredSet(
+    "sciospec-skip-2": MeasuredSet(
         "real/sciospec/132148_*.eit", (6, 192, 16, 16), 0.06, "real/sciospec/132148_setup_0000?.eit"
     ),
-    "Dräger": MeasuredSet(
+    "draeger": MeasuredSet(
         "real/draeger/ID_SC_10_60.eit", (60, 208, 16, 16), None, None, Setup(body="thorax")
     ),
 }
@@ -122,12 +120,12 @@ def told(name: str, chosen: MeasuredSet, folder: Path) -> dict[str, Any]:
     )
     rows |= {"by content": chosen.setup is None, "body": found.domain.name, "notes": list(found.notes)}
     if any("gain" in note for note in found.notes):
-        return rows | {"fitted": "reference", "residual, a gain each distance": before_gains(chosen, folder)}
+        return rows | {"fitted": "reference", "residual-gains": before_gains(chosen, folder)}
     plain, wide = fit_tank(found), fit_tank(found, width=True)
     rows |= {"fitted": plain.fitted, "conductivity": plain.conductivity, "polarity": plain.polarity}
     if chosen.bar is not None:
         expect(plain.residual < chosen.bar and plain.polarity == 1, f"  residual {plain.residual:.3f}")
-    return rows | {"residual": plain.residual, "residual, width": wide.residual, "width": wide.width}
+    return rows | {"residual": plain.residual, "residual-width": wide.residual, "width": wide.width}
 
 
 def main() -> None:

@@ -141,6 +141,16 @@ def test_sciospec(header, frequencies):
     assert torch.allclose(mean.reshape(8, 8), potentials - potentials.mean(1, keepdim=True))
 
 
+def test_frames_of_sciospec_keep_their_time(tmp_path):
+    drive, volts = [(1, 2), (3, 4)], np.ones((2, 8))
+    for number, seconds in ((1, "58.5"), (2, "58.75"), (10, "59.5")):
+        content = sciospec(18, drive, number * volts).replace(b":58.5", f":{seconds}".encode())
+        (tmp_path / f"setup_{number:05d}.eit").write_bytes(content)
+    found = files.read(tmp_path)
+    assert found.times.tolist() == [0.0, 0.25, 1.0]
+    assert files.read(tmp_path / "setup_00010.eit").times.tolist() == [0.0]
+
+
 def draeger(kind: int, length: int, frames: int, extra: bytes = b"") -> tuple[bytes, np.ndarray]:
     """A recording in the currents' phase of 0.3, and its readings in that phase."""
     draw = np.random.default_rng(3)

@@ -14,6 +14,7 @@ from eitlens import __version__
 from eitlens.cli.benchmark import benchmark
 from eitlens.cli.calibrate import calibrate
 from eitlens.cli.check import check
+from eitlens.cli.compare import SpreadMethods, compare
 from eitlens.cli.demo import demo
 from eitlens.cli.doctor import doctor
 from eitlens.cli.evaluate import evaluate
@@ -108,12 +109,12 @@ def _imported(name: str) -> None:
 
 
 _PANELS = {
-    "From a measurement to an image": (demo, simulate, inspect, reconstruct, serve),
+    "From a measurement to an image": (demo, simulate, inspect, reconstruct, compare, serve),
     "Networks": (models, generate, check, train, evaluate, sweep, calibrate, export),
     "The paper": (figures,),
     "This machine": (doctor,),
 }
 for panel, commands in _PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(cls=SpreadMethods if command is compare else None, rich_help_panel=panel)(command)
 app.add_typer(benchmark, name="benchmark", rich_help_panel="The paper")
