@@ -125,3 +125,11 @@ def test_every_page_is_in_the_index():
     index = (ROOT / "README.md").read_text()
     for page in (ROOT / "docs").glob("*.md"):
         assert f"docs/{page.name}" in index, page.name
+
+
+def test_the_python_about_quality_runs():
+    names: dict[str, Any] = {}
+    (code,) = blocks("quality.md", "python")
+    exec(code, names)
+    assert [finding.kind for finding in names["report"].findings] == ["polarity"]
+    assert names["report"].fit.conductivity == pytest.approx(0.3, rel=1e-3)

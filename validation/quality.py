@@ -2,7 +2,8 @@
 
     python validation/quality.py [--tanks 100] [--start 10000] [--only WORDS]
 
-Thresholds were chosen on tanks of the seeds 0 to 99; the tanks that are reported begin at `--start`. Results go to
+Thresholds were chosen on tanks of the seeds below 200; a mistake in a check and a bar that was too high were found on seeds from
+10000. The tanks that are reported begin at `--start`. Results go to
 results/quality.json, each part as it is done, and are asserted at the end.
 """
 
@@ -20,7 +21,7 @@ from eitlens.measure.quality import inspect
 RESULTS = Path(__file__).parents[1] / "results/quality.json"
 FOUND, FALSE_ALARMS = 0.95, 0.02
 """The least part of the faults that is named, the largest part of sound tanks that is suspected."""
-SOUND = {"sound, round": False, "sound, ellipse": True}
+SOUND = {"sound-round": False, "sound-ellipse": True}
 
 
 def case(name: str, seed: int) -> Case:
@@ -45,7 +46,7 @@ def main() -> None:
     """Count, write and assert."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tanks", type=int, default=100)
-    parser.add_argument("--start", type=int, default=10_000)
+    parser.add_argument("--start", type=int, default=30_000)
     parser.add_argument("--only", default="", help="kinds whose name has this in it")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from eitlens.domain import Disk, Domain, bodies
 from eitlens.electrodes import Electrodes, Pattern, simulate_readings
-from eitlens.measure.quality import Report
+from eitlens.measure.quality import Inspection
 from eitlens.measure.quality.gain import numbered
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.phantom import Ellipse, Phantom
@@ -181,7 +181,7 @@ def _phantom(draw: Draw) -> Phantom:
     return Phantom(shapes, inside=_SIGMA * ratio, outside=_SIGMA)
 
 
-Named = Callable[[Report], bool]
+Named = Callable[[Inspection], bool]
 Case = tuple[ElectrodeMeasurement, Named]
 
 
@@ -194,7 +194,7 @@ def _right(tank: Tank, real: Pattern) -> Named:
     """Whether the proposed pattern has the readings of the real one, were the electrodes as they are said to be."""
     wanted = real.read(real.stimulation @ tank.ideal)
 
-    def same(report: Report) -> bool:
+    def same(report: Inspection) -> bool:
         pattern = report.applied().pattern
         found = pattern.read(pattern.stimulation @ tank.ideal)
         return len(found) == len(wanted) and bool((found - wanted).norm() < SAME * wanted.norm())
@@ -307,14 +307,14 @@ def first_electrode(seed: int) -> Case:
 
 
 FAULTS: dict[str, Callable[[int], Case]] = {
-    "dead electrode": dead,
-    "swapped pair": swapped,
-    "reversed polarity": polarity,
-    "wrong skip": skip,
-    "rotated or fixed readings": rotated,
-    "drift of 5 %": drift,
-    "gain of 10 %": gain,
-    "noise of 1 %": noise,
-    "reversed numbering": reversed_numbers,
-    "wrong first electrode": first_electrode,
+    "dead": dead,
+    "swapped": swapped,
+    "polarity": polarity,
+    "skip": skip,
+    "rotated": rotated,
+    "drift": drift,
+    "gain": gain,
+    "noise": noise,
+    "reversed-numbering": reversed_numbers,
+    "first-electrode": first_electrode,
 }

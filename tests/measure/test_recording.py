@@ -56,6 +56,13 @@ def test_numbers_are_separated_as_programs_do(volts, mark, comma):
     assert torch.equal(parse(content, "frames", ADJACENT).voltages, volts)
 
 
+def test_a_frame_may_be_one_long_line():
+    values = np.random.default_rng(1).normal(size=64 * 61)
+    assert len(text(values)) > 1 << 16
+    found = parse(text(values), "frame", Setup(electrodes=64, pattern="adjacent"))
+    assert np.array_equal(found.voltages.numpy()[0], values)
+
+
 def test_a_missing_number_was_not_measured(volts):
     lines = [",".join(["", *map(repr, row[1:])]) for row in volts.tolist()]
     found = parse("\n".join(lines).encode(), "frames", ADJACENT)

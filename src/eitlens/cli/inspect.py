@@ -16,7 +16,7 @@ from eitlens.files import check_writable
 
 if TYPE_CHECKING:
     from eitlens.measure import Setup
-    from eitlens.measure.quality import Report
+    from eitlens.measure.quality import Inspection
 
 _PICTURES = (".png", ".pdf", ".svg")
 _FACTS = {
@@ -93,7 +93,7 @@ def _check_targets(pictures: list[Path], fix: Path | None, only: list[str] | Non
         check_writable(path, source)
 
 
-def _tell(console: Console, report: "Report") -> None:
+def _tell(console: Console, report: "Inspection") -> None:
     data, fitted = report.measurement, report.fit
     say(console, f"{data.frames} frames of {data.pattern.count} readings, {data.electrodes.count} electrodes")
     for name, text in _FACTS.items():

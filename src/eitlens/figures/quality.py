@@ -3,67 +3,65 @@
 import textwrap
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import Float64
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from torch import Tensor
 
-from eitlens.errors import InputError
 from eitlens.figures.style import DIVERGING, picture, say_missing
-from eitlens.measure.quality import Report
+from eitlens.measure.quality import Inspection
+from eitlens.measure.quality.model import drives, reads
 from eitlens.measure.quality.reciprocity import pairs
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, empty_readings, fit_tank
 
 _MILLI = 1e3  # volts to millivolts
 _LARGEST = 0.2  # of the largest reading: what is left beyond has the darkest colour
+_TOLD = 0.5  # of the electrodes: the contacts of the others are taken to be the same
 _NUMBERED = 40  # so many electrodes have their numbers beside them
 _OUTSIDE = 1.14  # where the number of an electrode is written, in radii from the middle
 _BAD, _GOOD = "#c0392b", "#2c6fa8"
+_CONTACTS = colormaps["cividis"].with_extremes(bad=_BAD)
 
 
-def quality_figure(report: Report, path: Path) -> None:
-    """Draw an inspection: as it was given, but for what was found, which is marked."""
+def quality_figure(report: Inspection, path: Path) -> None:
+    """Draw an inspection: the readings as they were given, the empty tank as it is after what was found is corrected.
+
+    Readings that are no longer there then, and electrodes that something was found of, are red.
+    """
     with picture(path, 2, 2, size=3.6) as axes:
-        fit = _fit_of(report)
-        if fit is None:
+        if report.fit is None:
             for panel, title in zip(axes[:, 0], ("readings", "what is left"), strict=True):
                 say_missing(panel, title, "the empty tank could not be fitted")
         else:
-            _readings(axes[0, 0], report, fit)
-            _left(axes[1, 0], report, fit)
+            _readings(axes[0, 0], report, report.fit)
+            _left(axes[1, 0], report, report.fit)
         _reciprocity(axes[0, 1], report.measurement)
         _electrodes(axes[1, 1], report)
 
 
-def _fit_of(report: Report) -> TankFit | None:
-    """The empty tank that fits the measurement as it was given."""
-    try:
-        return fit_tank(report.measurement)
-    except InputError:
-        return None
-
-
-def _readings(axes: Axes, report: Report, fit: TankFit) -> None:
-    measured = empty_readings(report.measurement)[0] * _MILLI
-    modelled = fit.readings * _MILLI
-    ends = [float(torch.cat([measured, modelled]).nan_to_num().min()), 0.0]
-    ends[1] = float(torch.cat([measured, modelled]).nan_to_num().max())
+def _readings(axes: Axes, report: Inspection, fit: TankFit) -> None:
+    measured, modelled = empty_readings(report.measurement)[0] * _MILLI, fit.readings * _MILLI
+    kept = empty_readings(report.applied())[0].isfinite()
+    ends = [float(modelled.min()), float(modelled.max())]
     axes.plot(ends, ends, color="0.6", lw=0.8)
-    axes.plot(modelled.numpy(), measured.numpy(), ".", ms=3, color=_GOOD)
+    for rows, colour in ((kept, _GOOD), (~kept, _BAD)):
+        axes.plot(modelled[rows].numpy(), measured[rows].numpy(), ".", ms=3, color=colour)
     name = "reference" if fit.fitted == "reference" else "mean of the frames"
     axes.set(
-        title=f"{name}: {fit.residual:.1%} is left",
+        title=f"{name}: {fit.residual:.1%} is left, corrected",
         xlabel=f"empty tank of {fit.conductivity:.3g} S/m, mV",
         ylabel="measured, mV",
     )
 
 
-def _left(axes: Axes, report: Report, fit: TankFit) -> None:
+def _left(axes: Axes, report: Inspection, fit: TankFit) -> None:
     """Measured less modelled readings, a row a stimulation."""
     measured = empty_readings(report.measurement)[0]
-    rest = report.measurement.pattern.spread(measured - fit.readings) / measured.nan_to_num().abs().max()
+    pattern = report.applied().pattern
+    rest = pattern.spread(measured - fit.readings) / measured.nan_to_num().abs().max()
     shown = axes.imshow(
         rest.numpy(), cmap=DIVERGING, vmin=-_LARGEST, vmax=_LARGEST, aspect="auto", extent=_numbers(rest)
     )
@@ -88,27 +86,39 @@ def _reciprocity(axes: Axes, measurement: ElectrodeMeasurement) -> None:
     axes.set(title="reciprocity", xlabel="reading, mV", ylabel="driven and read exchanged, mV")
 
 
-def _electrodes(axes: Axes, report: Report) -> None:
-    """The body with its electrodes; those that something was found of in red."""
-    electrodes, fit = report.measurement.electrodes, report.fit
-    s = torch.linspace(0, electrodes.body.perimeter, 400, dtype=torch.float64)
-    outline = electrodes.body.place(s).numpy()
+def _electrodes(axes: Axes, report: Inspection) -> None:
+    """The body with its electrodes, coloured by their contacts; those that something was found of have a red number."""
+    electrodes, contacts = report.measurement.electrodes, _contacts(report)
     bad = {number for finding in report.findings for number in finding.electrodes}
-    axes.plot(outline[:, 0], outline[:, 1], color="0.6", lw=0.8)
-    for number, (middle, width) in enumerate(zip(electrodes.places, electrodes.widths, strict=True), 1):
-        arc = electrodes.body.place(
-            middle + width * torch.linspace(-0.5, 0.5, 9, dtype=torch.float64)
-        ).numpy()
-        colour = _BAD if number in bad else _GOOD
-        axes.plot(arc[:, 0], arc[:, 1], color=colour, lw=4, solid_capstyle="butt")
-        if electrodes.count <= _NUMBERED:
-            x, y = np.asarray(arc[4]) * _OUTSIDE
-            axes.text(x, y, str(number), ha="center", va="center", fontsize=6, color=colour)
+    s = torch.linspace(0, electrodes.body.perimeter, 400, dtype=torch.float64)
+    axes.plot(*electrodes.body.place(s).T.numpy(), color="0.6", lw=0.8)
+    across = torch.linspace(-0.5, 0.5, 9, dtype=torch.float64)
+    arcs = electrodes.body.place(electrodes.places[:, None] + electrodes.widths[:, None] * across)
+    drawn = LineCollection(list(arcs.numpy()), linewidths=5, capstyle="butt", cmap=_CONTACTS)
+    if contacts is None:
+        drawn.set_color([_BAD if number in bad else _GOOD for number in range(1, electrodes.count + 1)])
+    else:
+        drawn.set_array(contacts.numpy())
+        axes.figure.colorbar(drawn, ax=axes, fraction=0.046, pad=0.03, label="contact impedance, Ω m²")
+    axes.add_collection(drawn)
+    for number, (x, y) in enumerate((electrodes.points() * _OUTSIDE).tolist(), 1):
+        if electrodes.count <= _NUMBERED or number in bad:
+            colour, weight = (_BAD, "bold") if number in bad else ("0.3", "normal")
+            axes.text(x, y, str(number), ha="center", va="center", fontsize=6, color=colour, weight=weight)
     lines = [f"• {finding.text}" for finding in report.findings] or ["nothing was found to be wrong"]
-    contact = "" if fit is None else f"contacts of {float(fit.electrodes.impedance.mean()):.2g} Ω m²"
-    axes.set(title=f"electrodes; {contact}" if contact else "electrodes", aspect="equal")
     axes.text(0, 0, "\n".join(_wrapped(lines)), ha="center", va="center", fontsize=6)
+    axes.set_title("electrodes and findings", pad=14)
+    axes.set_aspect("equal")
     axes.set_axis_off()
+
+
+def _contacts(report: Inspection) -> Float64[Tensor, "electrodes"] | None:
+    """The contact impedance of each electrode, if the readings tell: if electrodes that drive are read."""
+    fixed = report.applied()
+    told = (drives(fixed.pattern) * reads(fixed.pattern) != 0)[empty_readings(fixed)[0].isfinite()]
+    if report.fit is None or float(told.any(0).double().mean()) < _TOLD:
+        return None
+    return torch.where(told.any(0), fit_tank(fixed, each=True).electrodes.impedance, torch.nan)
 
 
 def _wrapped(lines: list[str]) -> list[str]:

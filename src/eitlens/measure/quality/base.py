@@ -13,7 +13,7 @@ Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class Fault:
     """One thing that is wrong with a measurement, and what can be done about it.
 
     Electrodes, channels and stimulations are numbered from 1.
@@ -54,7 +54,7 @@ class Explanation:
         changes: how many things would be wrong at once. The simpler of two that are nearly as good is believed.
     """
 
-    finding: Finding
+    finding: Fault
     residual: float
     changes: int = 1
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from eitlens.electrodes import Electrodes, Pattern
 from eitlens.measure.estimate import wave_densities
-from eitlens.measure.quality.base import Finding, noted
+from eitlens.measure.quality.base import Fault, noted
 from eitlens.measure.quality.model import drives, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -70,7 +70,7 @@ def drift(measurement: ElectrodeMeasurement) -> Drift | None:
     return _estimated(part, noise, largest)
 
 
-def drifting(found: Drift) -> list[Finding]:
+def drifting(found: Drift) -> list[Fault]:
     """A drift that is large and sure."""
     size = found.largest
     if abs(size) < max(_LEAST, _SURE * found.deviation):
@@ -83,7 +83,7 @@ def drifting(found: Drift) -> list[Finding]:
         taken = found.factors[:, None] * (given.voltages - given.difference)
         return noted(given, note, voltages=given.voltages - taken)
 
-    return [Finding(KIND, text, size, "take off that part of the reference", fix=fix)]
+    return [Fault(KIND, text, size, "take off that part of the reference", fix=fix)]
 
 
 def _reduced(

@@ -5,7 +5,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from eitlens.electrodes import Pattern
-from eitlens.measure.quality.base import Explanation, Finding, listed, noted
+from eitlens.measure.quality.base import Explanation, Fault, listed, noted
 from eitlens.measure.quality.model import TankModel, mainly_reads, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -42,7 +42,7 @@ def numbered(pattern: Pattern) -> Int64[Tensor, "readings"]:
     return torch.tensor([order.index(number) for number in inverse.tolist()])
 
 
-def _finding(pattern: Pattern, worst: int, factor: float) -> Finding:
+def _finding(pattern: Pattern, worst: int, factor: float) -> Fault:
     row = mainly_reads(pattern)[numbered(pattern) == worst][0]
     ends = listed(tuple((torch.nonzero(row)[:, 0] + 1).tolist()))
     name = f"channel {worst + 1} (electrode{'s' * (int(row.sum()) > 1)} {ends})"
@@ -55,4 +55,4 @@ def _finding(pattern: Pattern, worst: int, factor: float) -> Finding:
         return noted(measurement, note, voltages=measurement.voltages * size, reference=reference)
 
     text = f"{name} reads {more}"
-    return Finding(KIND, text, factor - 1, f"divide it by {factor:.4g}", (), (worst + 1,), fix=fix)
+    return Fault(KIND, text, factor - 1, f"divide it by {factor:.4g}", (), (worst + 1,), fix=fix)

@@ -95,11 +95,12 @@ class TankModel:
         pattern: Pattern,
         readings: Readings | None = None,
         keep: Keep | None = None,
+        contacts: Float64[Tensor, "readings electrodes"] | None = None,
     ) -> Float64[Tensor, "*models"]:
         """What is left of the readings by each model, at its best scale, which is not negative."""
         given = self.readings if readings is None else readings
         seen = given.isfinite() if keep is None else given.isfinite() & keep
-        free = _contacts(pattern)[seen]
+        free = (_contacts(pattern) if contacts is None else contacts)[seen]
         target, model = _without(given[seen], free), _without(rows[..., seen], free)
         scale = (model @ target / model.square().sum(-1).clamp(min=1e-300)).clamp(min=0)
         left = (target - scale[..., None] * model).square().sum(-1).sqrt()

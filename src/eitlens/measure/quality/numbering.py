@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from eitlens.measure.quality.base import Explanation, Finding, listed, noted
+from eitlens.measure.quality.base import Explanation, Fault, listed, noted
 from eitlens.measure.quality.model import TankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -50,7 +50,7 @@ def numbering(model: TankModel) -> list[Explanation]:
         note = f"the numbering is corrected: {_said([best], len(order))}"
         return noted(measurement, note, pattern=measurement.pattern.renumbered(order))
 
-    finding = Finding(
+    finding = Fault(
         KIND, f"the electrodes are numbered otherwise: {names}", 1.0, "renumber the pattern", fix=fix
     )
     return [Explanation(finding, residual)]

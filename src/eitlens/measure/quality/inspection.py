@@ -7,7 +7,7 @@ from typing import Any
 
 from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.base import Measurement
-from eitlens.measure.quality.base import BETTER, Explanation, Finding
+from eitlens.measure.quality.base import BETTER, Explanation, Fault
 from eitlens.measure.quality.contact import electrodes
 from eitlens.measure.quality.drift import drift, drifting
 from eitlens.measure.quality.gain import gains
@@ -16,19 +16,18 @@ from eitlens.measure.quality.model import EmptyBody, TankModel
 from eitlens.measure.quality.noise import noise, noisy
 from eitlens.measure.quality.numbering import numbering, unseen
 from eitlens.measure.quality.pattern import patterns
-from eitlens.measure.quality.polarity import polarity
 from eitlens.measure.quality.reciprocity import irreciprocal, reciprocity
 from eitlens.measure.quality.saturation import saturated
-from eitlens.measure.quality.swap import swapped
+from eitlens.measure.quality.wiring import polarity, swapped
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_tank
 
 EXPLAINING: dict[Callable[[TankModel], list[Explanation]], float] = {
-    polarity: 0.1,
-    patterns: 0.1,
-    swapped: 0.1,
+    polarity: 0.03,
+    patterns: 0.03,
+    swapped: 0.03,
     numbering: 0.003,
-    electrodes: 0.1,
+    electrodes: 0.03,
     gains: 0.0,
 }
 """The checks that compare the readings with those of an empty tank: the best explanation of all is believed. An
@@ -40,7 +39,7 @@ MISFIT = "model"
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Inspection:
     """What an inspection found.
 
     Attributes:
@@ -53,7 +52,7 @@ class Report:
     """
 
     measurement: ElectrodeMeasurement
-    findings: tuple[Finding, ...]
+    findings: tuple[Fault, ...]
     facts: dict[str, float]
     remarks: tuple[str, ...]
 
@@ -85,10 +84,10 @@ class Report:
         return {"findings": findings, "facts": self.facts, "tank": tank, "remarks": list(self.remarks)}
 
 
-def inspect(measurement: Measurement) -> Report:
+def inspect(measurement: Measurement) -> Inspection:
     """Look at the quality of a measurement before any image is made of it.
 
-    Nothing is changed: `Report.applied()` returns the measurement with what was found corrected.
+    Nothing is changed: `Inspection.applied()` returns the measurement with what was found corrected.
 
     >>> from eitlens.measure.quality import inspect
     >>> tank = eit.Disk(32, scale=0.1)
@@ -103,19 +102,19 @@ def inspect(measurement: Measurement) -> Report:
             "only a measurement of electrodes can be inspected: give electrodes, a pattern and volts"
         )
     with prefix_errors(measurement.source):
-        return _Inspection(measurement).report()
+        return _Inspector(measurement).report()
 
 
-class _Inspection:
+class _Inspector:
     """The measurement as far as it is corrected, and what was found so far."""
 
     def __init__(self, measurement: ElectrodeMeasurement) -> None:
         self.given = self.current = measurement
-        self.findings: list[Finding] = []
+        self.findings: list[Fault] = []
         self.facts: dict[str, float] = {}
         self.remarks: list[str] = []
 
-    def report(self) -> Report:
+    def report(self) -> Inspection:
         self._found(nonlinear(self.current))
         self._found(saturated(self.current))
         try:
@@ -125,9 +124,9 @@ class _Inspection:
         self._found(noisy(self.current))
         self._found(irreciprocal(self.current, noise(self.current)))
         self._measure()
-        return Report(self.given, tuple(self.findings), self.facts, tuple(self.remarks))
+        return Inspection(self.given, tuple(self.findings), self.facts, tuple(self.remarks))
 
-    def _found(self, findings: list[Finding]) -> None:
+    def _found(self, findings: list[Fault]) -> None:
         self.findings += findings
         for finding in findings:
             self.current = self.current if finding.fix is None else finding.fix(self.current)
@@ -149,7 +148,7 @@ class _Inspection:
         if model.given > _MISFIT:
             text = f"the readings do not fit an empty tank: {model.given:.0%} of them are left"
             self.findings.append(
-                Finding(MISFIT, text, model.given, "check the body, the electrodes and the pattern")
+                Fault(MISFIT, text, model.given, "check the body, the electrodes and the pattern")
             )
 
     def _measure(self) -> None:
