@@ -51,7 +51,8 @@ class LinearImage:
         spread: the diagonal of Γ; None where the image is no posterior mean.
         scale: root mean square of the white noise, in volts, that one unit of a whitened coordinate stands for.
         strength: λ; `factor` is λ over the largest s.
-        level: noise over what `scale` says, as the data had it.
+        level: what the image leaves unexplained, noise and errors of the model, over what `scale` says of the noise.
+        noise: of a reading over the root mean square of all readings of the empty tank, as the data had it.
 
     >>> tank = eit.Disk(40, scale=0.1)
     >>> electrodes, pattern = eit.Electrodes.even(tank, 16), eit.Pattern.named("adjacent", 16, current=1e-3)
@@ -74,6 +75,7 @@ class LinearImage:
     scale: float
     strength: float = 0.0
     level: float = 1.0
+    noise: float = 0.0
 
     @staticmethod
     def fit(
@@ -115,11 +117,6 @@ class LinearImage:
         """The image at the unknown nodes from the readings that are present."""
         return (self.back / (self.spectrum + self.strength)) @ self.white
 
-    @property
-    def noise(self) -> float:
-        """The noise of a reading over the root mean square of all readings of the empty tank."""
-        return self.level * self.scale / float(self.tank.readings.square().mean().sqrt())
-
     def differences(self, measurement: ElectrodeMeasurement) -> Differences:
         """What changed from the reference, or from the uniform tank where there is none."""
         base = measurement.baseline
@@ -130,13 +127,16 @@ class LinearImage:
         data = self._present(differences) @ self.white.mT
         if isinstance(strength, str):
             checks.choose("strength", strength, tuple(strengths.RULES))
-            size = strengths.RULES[strength](self.spectrum, data)
+            size = strengths.chosen(strength, self.spectrum, data)
         else:
             size = checks.positive_number(strength, "strength") * float(self.spectrum.max())
         at = torch.tensor([size], dtype=torch.float64, device=data.device)
         rest = strengths.residuals(self.spectrum, data, at)
         free = (1 - strengths.kept(self.spectrum, at)).sum(-1)
-        return replace(self, strength=size, level=float((rest / free).sqrt()))
+        level = float((rest / free).sqrt())
+        told = strengths.noise(self.spectrum, data)
+        unit = self.scale / float(self.tank.readings.square().mean().sqrt())
+        return replace(self, strength=size, level=level, noise=(level if told is None else told) * unit)
 
     def __call__(self, differences: Numbers, n: int | None = None) -> Images:
         """Images of δσ, 0 outside the body, on a grid of n cells a side; of the tank's own where left out."""

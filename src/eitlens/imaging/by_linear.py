@@ -40,8 +40,7 @@ def frames(name: str, measurement: Measurement, options: Options) -> Iterator[Re
         image = _strengthened(name, measurement, options).to(pick_device(options.device))
         data = image.differences(measurement)
         deviation = image.deviation(options.n)
-    domain = measurement.domain.at(options.n or image.tank.model.cells)
-    noise = None if deviation is None else image.noise  # of a posterior alone the residual is noise
+    domain, noise = measurement.domain.at(options.n or image.tank.model.cells), image.noise
     for part in torch.split(data, _FRAMES):
         found = image(part, options.n).cpu()
         seconds = (perf_counter() - start) / len(part)
