@@ -20,7 +20,6 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.classical.gauss_newton import (
-    SmoothPrior,
     TankImage,
     gauss_newton_image,
     identity,
@@ -76,14 +75,14 @@ class Variation:
 def total_variation_image(
     frame: TankFrame,
     variation: Variation | None = None,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 12,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> TankImage:
     """The image after at most so many steps from Gauss-Newton's, fewer where the misfit reaches `target`."""
     own = variation or Variation()
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     problem = TankProblem(frame, identity)
     field, water = smooth.contrast, smooth.background / frame.conductivity
     contacts = (smooth.impedance / frame.model.electrodes.impedance.to(field)).log()
