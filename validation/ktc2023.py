@@ -179,7 +179,10 @@ def level_one(
     truths: list[Classes],
     save: Callable[[dict[str, Any]], None],
 ) -> tuple[dict[str, Any], dict[str, list[Classes]]]:
-    """The scores of each method and setting, and of the settings chosen on the other targets, with the images."""
+    """The scores of each method and setting, and of the settings chosen on the other targets, with the images.
+
+    Seconds are those of the processor for a target, beyond Gauss-Newton's image, with which all begin.
+    """
     found: dict[str, Any] = {}
     images: dict[str, list[Classes]] = {}
     smooth = {key: [started(frame(k, errors)) for k in TARGETS] for key, errors in ERRORS.items()}
