@@ -7,6 +7,8 @@ which is not part of the package. The instrument's common mode and source curren
 off all readings; readings at electrode 31 while it drives are left out. Each method has a few settings of the readings'
 errors. The setting for a target is the one that is best on the other three. Levels 2 to 7 take away electrodes as the
 challenge does, with the setting that is best on all targets at level 1.
+
+Caveat: the priors of level sets and outlines were chosen among a few on all four targets, which flatters these two.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import instrument
@@ -26,7 +28,7 @@ from study import OUT, expect
 from torch import Tensor
 
 from eitlens.classical.classes import three_classes
-from eitlens.classical.gauss_newton import gauss_newton_image
+from eitlens.classical.gauss_newton import TankImage, gauss_newton_image
 from eitlens.classical.level_set import level_set_image
 from eitlens.classical.outlines import fit_outlines, pieces
 from eitlens.classical.tank_frame import ReadingErrors, TankFrame
@@ -44,7 +46,6 @@ TARGETS, RADIUS = (1, 2, 3, 4), 0.115
 FREE = ["conductivity, impedance", "one width", "common mode", "source currents"]
 ERRORS = {
     "5 %, floor 2 %": ReadingErrors(0.05, 0.02),
-    "5 %, floor 5 %": ReadingErrors(0.05, 0.05),
     "5 %, floor 10 %": ReadingErrors(0.05, 0.1),
 }
 """The settings: how large the errors of the changes are taken to be."""
@@ -120,36 +121,41 @@ def at_pixels(frame: TankFrame, values: Tensor) -> Float64[Tensor, "points"]:
     return frame.model.lattice.at(values, places[inside])
 
 
-def by_gauss_newton(frame: TankFrame) -> Classes:
+def started(frame: TankFrame) -> TankImage:
+    """Gauss-Newton's image, from which all others begin."""
+    return gauss_newton_image(frame, steps=STEPS, target=NOISE)
+
+
+def by_gauss_newton(smooth: TankImage) -> Classes:
     """Gauss-Newton's image and Otsu's thresholds."""
-    image = gauss_newton_image(frame, steps=STEPS, target=NOISE)
-    return named(three_classes(at_pixels(frame, image.contrast)))
+    return named(three_classes(at_pixels(smooth.frame, smooth.contrast)))
 
 
-def by_total_variation(frame: TankFrame) -> Classes:
+def by_total_variation(smooth: TankImage) -> Classes:
     """Total variation and Otsu's thresholds."""
-    image = total_variation_image(frame, steps=STEPS, target=NOISE)
-    return named(three_classes(at_pixels(frame, image.contrast)))
+    image = total_variation_image(smooth.frame, start=smooth, steps=STEPS, target=NOISE)
+    return named(three_classes(at_pixels(smooth.frame, image.contrast)))
 
 
-def by_level_set(frame: TankFrame) -> Classes:
+def by_level_set(smooth: TankImage) -> Classes:
     """Level sets, which are classes by themselves."""
-    found = level_set_image(frame, steps=STEPS, target=NOISE)
+    frame = smooth.frame
+    found = level_set_image(frame, start=smooth, steps=STEPS, target=NOISE)
     field, levels = at_pixels(frame, found.field), found.levels
     above, below = (field > 1) & (levels.conductive > 0), (field < -1) & (levels.resistive > 0)
     return named(above.long() - below.long())
 
 
-def by_outlines(frame: TankFrame) -> Classes:
+def by_outlines(smooth: TankImage) -> Classes:
     """Outlines, from Gauss-Newton's classes on."""
-    image = frame.model.image(gauss_newton_image(frame, steps=STEPS, target=NOISE).contrast, GRID)
+    frame = smooth.frame
     classes, inside = torch.zeros(GRID.shape, dtype=torch.int64), GRID.inside()
-    classes[inside] = three_classes(image[inside])
+    classes[inside] = three_classes(frame.model.image(smooth.contrast, GRID)[inside])
     places, within = pixels()
     return named(fit_outlines(frame, pieces(classes, GRID)).classes(places[within]))
 
 
-METHODS: dict[str, Callable[[TankFrame], Classes]] = {
+METHODS: dict[str, Callable[[TankImage], Classes]] = {
     "gauss-newton": by_gauss_newton,
     "total-variation": by_total_variation,
     "level-set": by_level_set,
@@ -171,29 +177,34 @@ def chosen(scores: dict[str, list[float]], target: int) -> str:
 
 
 def level_one(
-    frame: Callable[[int, ReadingErrors], TankFrame], truths: list[Classes]
+    frame: Callable[[int, ReadingErrors], TankFrame],
+    truths: list[Classes],
+    save: Callable[[dict[str, Any]], None],
 ) -> tuple[dict[str, Any], dict[str, list[Classes]]]:
-    """The scores of each method and setting, and of the settings chosen on the other targets, with the images."""
+    """The scores of each method and setting, and of the settings chosen on the other targets, with the images.
+
+    Seconds are those of the processor for a target, beyond Gauss-Newton's image, with which all begin.
+    """
     found: dict[str, Any] = {}
     images: dict[str, list[Classes]] = {}
+    smooth = {key: [started(frame(k, errors)) for k in TARGETS] for key, errors in ERRORS.items()}
     for name, method in METHODS.items():
-        start, made = (
-            perf_counter(),
-            {key: [method(frame(k, errors)) for k in TARGETS] for key, errors in ERRORS.items()},
-        )
+        start = process_time()
+        made = {key: [method(one) for one in row] for key, row in smooth.items()}
         scores = {
             key: [float(ktc_score(t, c)) for t, c in zip(truths, row, strict=True)]
             for key, row in made.items()
         }
         pick = [chosen(scores, k) for k in range(len(TARGETS))]
         own = [scores[key][k] for k, key in enumerate(pick)]
-        seconds = (perf_counter() - start) / len(TARGETS) / len(ERRORS)
+        seconds = (process_time() - start) / len(TARGETS) / len(ERRORS)
         best = max(scores, key=lambda key: sum(scores[key]))
         found[name] = {"scores": own, "mean": sum(own) / len(own), "chosen": pick, "seconds": seconds}
         found[name] |= {"settings": scores, "best": best}
         images[name] = [made[key][k] for k, key in enumerate(pick)]
+        save(found)
         print(
-            f"  {name}: {' '.join(f'{x:.3f}' for x in own)}, mean {found[name]['mean']:.3f}, {seconds:.0f} s",
+            f"  {name}: {' '.join(f'{x:.3f}' for x in own)}, mean {found[name]['mean']:.3f}, {seconds:.1f} s",
             flush=True,
         )
     return found, images
@@ -229,12 +240,12 @@ def main() -> None:
     tank = fit_tank(measurement(given.folder, 1, device), width=True)
     print(f"  empty tank: residual {tank.residual:.2%}, width × {tank.width:.3f}", flush=True)
     frame = partial(framed, given.folder, device, tank)
-    found, images = level_one(frame, truths)
     OUT.mkdir(exist_ok=True)
-    draw(truths, images, OUT / "ktc2023.png")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
-    result = {"level 1": found, "empty tank": {"residual": tank.residual, "width": tank.width}}
-    write_json(RESULT, result)
+    result: dict[str, Any] = {"empty tank": {"residual": tank.residual, "width": tank.width}}
+    found, images = level_one(frame, truths, lambda part: write_json(RESULT, result | {"level 1": part}))
+    result["level 1"] = found
+    draw(truths, images, OUT / "ktc2023.png")
     result["levels"] = at_levels(frame, truths, {name: found[name]["best"] for name in AT_ALL_LEVELS})
     write_json(RESULT, result)
     for name, bar in BARS.items():
@@ -258,7 +269,7 @@ def at_levels(
     for name, key in settings.items():
         found[name] = {}
         for level in range(2, 8):
-            classes = [METHODS[name](frame(k, ERRORS[key], level)) for k in TARGETS]
+            classes = [METHODS[name](started(frame(k, ERRORS[key], level))) for k in TARGETS]
             scores = [float(ktc_score(t, c)) for t, c in zip(truths, classes, strict=True)]
             found[name][str(level)] = scores
             print(f"  level {level}, {name}: {' '.join(f'{x:.3f}' for x in scores)}", flush=True)

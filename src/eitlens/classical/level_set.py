@@ -92,29 +92,29 @@ class LevelSetImage:
 
 def level_set_image(
     frame: TankFrame,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 10,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> LevelSetImage:
-    """The image after three rounds of at most so many steps each, from Gauss-Newton's."""
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    """The image after three rounds of at most so many steps each, by default from Gauss-Newton's."""
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     sign = three_classes(smooth.contrast)
-    start = first_field(smooth.contrast, sign)
+    origin = first_field(smooth.contrast, sign)
     values = [_VALUE if bool((sign == side).any()) else 0.0 for side in (1, -1)]
     levels, field = Levels(values[0], values[1], _WIDTHS[0]), FIELD_PRIOR.covariance(frame.model)
     found: Estimate | None = None
     for width in _WIDTHS:
         levels = replace(levels, width=width)
-        problem = TankProblem(frame, levels.around(start))
+        problem = TankProblem(frame, levels.around(origin))
         covariance = problem.covariance(field, others(frame))
         found = gauss_newton_steps(problem, covariance, steps, found, target, progress=progress)
-        levels = _refined(problem, found, levels, start)
+        levels = _refined(problem, found, levels, origin)
     assert found is not None
-    problem = TankProblem(frame, levels.around(start))
+    problem = TankProblem(frame, levels.around(origin))
     last = float(problem.errors(found.x).square().mean())
     image = image_of(problem, replace(found, misfits=(*found.misfits, last)))
-    return LevelSetImage(image, start + problem.split(found.x)[0], levels)
+    return LevelSetImage(image, origin + problem.split(found.x)[0], levels)
 
 
 def first_field(

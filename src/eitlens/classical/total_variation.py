@@ -20,16 +20,15 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.classical.gauss_newton import (
-    SmoothPrior,
     TankImage,
     gauss_newton_image,
     identity,
     image_of,
     others,
 )
+from eitlens.classical.lattice import Lattice
 from eitlens.classical.newton import Deviations, Estimate, Linearisation, Progress, TankProblem, Unknowns
 from eitlens.classical.tank_frame import TankFrame
-from eitlens.classical.tank_model import Lattice
 
 _STRONGEST, _FACTOR = 20.0, 0.5  # λ of the first step where it is looked for, and from step to step
 _LAGS = 4  # solutions a step: the weights change little after them
@@ -76,14 +75,14 @@ class Variation:
 def total_variation_image(
     frame: TankFrame,
     variation: Variation | None = None,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 12,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> TankImage:
     """The image after at most so many steps from Gauss-Newton's, fewer where the misfit reaches `target`."""
     own = variation or Variation()
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     problem = TankProblem(frame, identity)
     field, water = smooth.contrast, smooth.background / frame.conductivity
     contacts = (smooth.impedance / frame.model.electrodes.impedance.to(field)).log()
