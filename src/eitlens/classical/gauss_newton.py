@@ -22,7 +22,7 @@ from eitlens.classical.tank_model import TankModel
 
 DRIFT = Deviations(background=0.1, contact=0.1)
 """Since a reference: water warms by some degrees, contacts age."""
-UNKNOWN = Deviations(background=2.0, contact=1.0)
+UNKNOWN = Deviations(background=2.0, contact=1.5)
 """Without a reference: known to an order of magnitude."""
 
 
@@ -30,7 +30,7 @@ UNKNOWN = Deviations(background=2.0, contact=1.0)
 class SmoothPrior:
     """What log σ is expected to be: its standard deviation, and over which distance it changes, in the body's units."""
 
-    contrast: float = 1.0
+    contrast: float = 1.5
     length: float = 0.2
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class TankImage:
     Attributes:
         frame: what was to be explained.
         sigma: σ in S/m.
-        background: σ of what is no inclusion: the empty tank's, drifted.
+        background: σ of what is no inclusion, which most of the body is: the median of σ.
         impedance: of the contacts, in Ω m².
         deviation: the standard deviation of log σ; None where it is not known.
         misfits: mean squares of errors over standard deviations, before and after each step: 1 is the noise level.
@@ -75,13 +75,13 @@ class TankImage:
 def image_of(problem: TankProblem, found: Estimate) -> TankImage:
     """The image that unknowns mean."""
     sigma, impedance = problem.sigma(found.x), problem.impedance(found.x)
-    field, background, _ = problem.split(found.x)
-    deviation = None
+    field, deviation = problem.split(found.x)[0], None
     if found.deviation is not None:
         deviation = problem.split(found.deviation)[0] * problem.pointwise(field)[1].abs()
-    water = problem.frame.conductivity * float(background.exp())
     readings = problem.frame.model.readings(sigma, impedance)
-    return TankImage(problem.frame, sigma, water, impedance, deviation, found.misfits, readings)
+    return TankImage(
+        problem.frame, sigma, float(sigma.median()), impedance, deviation, found.misfits, readings
+    )
 
 
 def identity(field: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,10 +14,17 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.classical.tank_model import CELLS, TankModel
+from eitlens.electrodes import Electrodes, Pattern
 from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, empty_readings, fit_tank
 
+_PAIRS = 8
+"""Fewer pairs of reciprocal readings tell no noise."""
+_FELT = 0.03
+"""Of an electrode's width over σ: contacts found along with an unknown body begin at this impedance at least."""
+_EXPLAINED = 0.02
+"""A fit of the empty tank with a larger residual frees the width of the electrodes too."""
 _RANK = 1e-12
 """Of the largest squared singular value: combinations of potentials below are not read, such as their mean."""
 
@@ -28,24 +35,25 @@ Readings = Float64[Tensor, "readings"]
 class ReadingErrors:
     """Independent errors of the readings, of the device and of the model.
 
-    The standard deviation of reading v is √((relative · v)² + (floor · rms of all v)²), v the change since the
-    reference, or the reading itself where there is none.
+    The standard deviation of reading v is √((relative · v)² + (floor · rms of all v)² + white²), v the change since
+    the reference, or the reading itself where there is none, and `white` in volts.
     """
 
     relative: float
     floor: float
+    white: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("relative", "floor"):
+        for name in ("relative", "floor", "white"):
             if checks.number(getattr(self, name), f"errors: {name}") < 0:
                 raise InputError(f"errors: {name} must not be negative, got {getattr(self, name):g}")
-        if self.relative == 0 or self.floor == 0:
-            checks.positive_number(self.floor, "errors: floor")
+        if self.floor == 0 and self.white == 0:
+            raise InputError("errors: give a floor or white noise: a reading of 0 has an error as well")
 
     def deviation(self, values: Readings) -> Readings:
         """The standard deviation of each value."""
         floor = self.floor * values.square().mean().sqrt()
-        return ((self.relative * values).square() + floor.square()).sqrt()
+        return ((self.relative * values).square() + floor.square() + self.white**2).sqrt()
 
 
 OF_CHANGES = ReadingErrors(relative=0.03, floor=0.01)
@@ -93,7 +101,8 @@ class TankFrame:
         """The first frame, its tank fitted to the reference, or to the frame itself, where no fit is given."""
         with prefix_errors(measurement.source):
             tank = _tank(measurement.frame(0)) if fit is None else fit
-            model = TankModel.of(measurement.frame(0), tank.electrodes, cells, size, device)
+            row = tank.electrodes if measurement.reference is not None else _visible(tank)
+            model = TankModel.of(measurement.frame(0), row, cells, size, device)
             if model.count == 0:
                 raise InputError("readings: none is there in both the frame and the reference")
         difference = measurement.reference is not None
@@ -102,6 +111,8 @@ class TankFrame:
         if not bool(found.abs().max() > 0):
             raise InputError("readings: the frame is the same as its reference: there is nothing to see")
         known = (OF_CHANGES if difference else OF_READINGS) if errors is None else errors
+        if errors is None:
+            known = replace(known, white=white_noise(measurement.pattern, values))
         empty = torch.zeros_like(found)
         if difference:
             empty = model.readings(model.uniform(tank.conductivity))
@@ -131,6 +142,15 @@ class TankFrame:
         return float((self.readings - readings).norm() / self.measured.norm())
 
 
+def white_noise(pattern: Pattern, values: Float64[Tensor, "all"]) -> float:
+    """The noise in volts that reciprocal readings tell, which are the same without any; 0 where there are too few."""
+    pairs = pattern.reciprocal()
+    apart = values[pairs.other] - pairs.factor * values[pairs.one]
+    squares = apart.square() / (1 + pairs.factor.square())
+    there = squares[squares.isfinite()]
+    return float(there.mean().sqrt()) if len(there) >= _PAIRS else 0.0
+
+
 def _tank(measurement: ElectrodeMeasurement) -> TankFit:
     """The fit to the reference; the tank as it is given where the frames are changes of a known conductivity."""
     try:
@@ -141,4 +161,15 @@ def _tank(measurement: ElectrodeMeasurement) -> TankFit:
         row = measurement.electrodes
         nothing = torch.zeros(measurement.pattern.count, dtype=torch.float64)
         return TankFit(measurement.conductivity, row, nothing, 0.0, 1, 1.0, "given")
-    return fit_tank(measurement)
+    given = fit_tank(measurement)
+    if given.residual < _EXPLAINED or measurement.reference is None:
+        return given
+    wide = fit_tank(measurement, width=True)
+    return wide if wide.residual < given.residual else given
+
+
+def _visible(tank: TankFit) -> Electrodes:
+    """The electrodes with contacts that readings feel: from better ones no derivative leads anywhere."""
+    row = tank.electrodes
+    least = _FELT * row.widths * row.body.scale / tank.conductivity
+    return Electrodes(row.body, row.places, row.widths, torch.maximum(row.impedance, least))

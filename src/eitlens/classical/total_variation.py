@@ -8,8 +8,8 @@ halved from step to step until the misfit is at the noise level, unless it is gi
 
 Jumps are kept and ripples are not: objects come out nearly flat. Lengths are in the body's units, and so is λ.
 
-References: L. Rudin, S. Osher, E. Fatemi, Physica D 60 (1992); C. Vogel, M. Oman, "Iterative methods for total variation
-denoising", SIAM J. Sci. Comput. 17 (1996); A. Borsic et al., IEEE Trans. Med. Imaging 29 (2010), for tomography.
+References: L. Rudin, S. Osher, E. Fatemi, Physica D 60 (1992); C. Vogel, M. Oman, "Iterative methods for total
+variation denoising", SIAM J. Sci. Comput. 17 (1996); A. Borsic et al., IEEE Trans. Med. Imaging 29 (2010).
 """
 
 from dataclasses import dataclass, replace
@@ -20,21 +20,21 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.classical.gauss_newton import (
-    SmoothPrior,
     TankImage,
     gauss_newton_image,
     identity,
     image_of,
     others,
 )
-from eitlens.classical.newton import Deviations, Estimate, Linearised, Progress, TankProblem, Unknowns
+from eitlens.classical.lattice import Lattice
+from eitlens.classical.newton import Deviations, Estimate, Linearisation, Progress, TankProblem, Unknowns
 from eitlens.classical.tank_frame import TankFrame
-from eitlens.classical.tank_model import Lattice
 
 _STRONGEST, _FACTOR = 20.0, 0.5  # λ of the first step where it is looked for, and from step to step
 _LAGS = 4  # solutions a step: the weights change little after them
 _FREE = 1e-6  # precision of θ by itself: keeps a constant, which has no variation, from being anything
 _SHORTEST = 2.0**-8  # of a step, in the line search
+_STALLED = 0.99  # of the misfit before: a weaker penalty explains no more
 _ENOUGH = 1e-3  # of the objective: a smaller gain ends the steps
 
 
@@ -75,14 +75,14 @@ class Variation:
 def total_variation_image(
     frame: TankFrame,
     variation: Variation | None = None,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 12,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> TankImage:
     """The image after at most so many steps from Gauss-Newton's, fewer where the misfit reaches `target`."""
     own = variation or Variation()
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     problem = TankProblem(frame, identity)
     field, water = smooth.contrast, smooth.background / frame.conductivity
     contacts = (smooth.impedance / frame.model.electrodes.impedance.to(field)).log()
@@ -107,11 +107,14 @@ class _Descent:
             at = self.problem.linearised(x)
             misfits.append(float(at.errors.square().mean()))
             if progress:
-                progress(number / steps, f"total variation, step {number + 1}: misfit {misfits[-1]:.3g} of the noise")
+                progress(
+                    number / steps,
+                    f"total variation, step {number + 1}: misfit {misfits[-1]:.3g} of the noise",
+                )
             moved, gain = self._stepped(x, at, strength)
             x = moved
             if self.variation.strength is None:
-                if number and misfits[-1] <= target:
+                if number and (misfits[-1] <= target or misfits[-1] > _STALLED * misfits[-2]):
                     break
                 strength *= _FACTOR
             elif gain < _ENOUGH:
@@ -120,7 +123,7 @@ class _Descent:
         misfits.append(float(errors.square().mean()))
         return replace(Estimate(x, x, tuple(misfits)), deviation=self._deviation(x, strength))
 
-    def _stepped(self, x: Unknowns, at: Linearised, strength: float) -> tuple[Unknowns, float]:
+    def _stepped(self, x: Unknowns, at: Linearisation, strength: float) -> tuple[Unknowns, float]:
         """The next unknowns, and the part of the objective that they gain."""
         curvature, right = at.slope.mT @ at.slope, at.slope.mT @ (at.errors + at.slope @ x)
         towards = x

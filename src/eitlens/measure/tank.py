@@ -8,6 +8,7 @@ from ζ and w by one division, and least squares has only these to find.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,9 +31,12 @@ _TRIED = 10  # contacts from one end to the other, the best of which is where th
 _WIDTHS = (0.3, 2.0)  # an effective width beyond is another electrode
 _APART = 0.98  # of the factor at which wider electrodes touch
 _STEP = 1e-3  # of a logarithm, for its derivative: above what a new mesh changes, where there is one
-_SURE = 1e-13  # change of the squared misfit that ends the search: width and contact are hard to tell apart
+_SURE = 1e-10  # change of the squared misfit that ends the search
+_VALLEY = 1e-13  # the same where a width is fitted, too: it is hard to tell from the contact
 _MOST_STEPS = 60  # what is not found by then is flat
-_EQUAL = 1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells
+_EQUAL = (
+    1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells
+)
 _TELLING = 3  # fewer readings than this for each number that is fitted tell nothing
 _CHANGES = 1e-9  # of the largest reading: a reference below is zero, and the frames are differences
 
@@ -58,6 +62,13 @@ class TankFit:
     polarity: int
     width: float
     fitted: str
+
+    def summary(self) -> dict[str, Any]:
+        """What was found as plain JSON values: SI units, and the impedance of each electrode."""
+        names = ("conductivity", "residual", "polarity", "width", "fitted")
+        return {name: getattr(self, name) for name in names} | {
+            "impedance": self.electrodes.impedance.tolist()
+        }
 
 
 def fit_tank(measurement: ElectrodeMeasurement, each: bool = False, width: bool = False) -> TankFit:
@@ -95,19 +106,25 @@ def empty_readings(measurement: ElectrodeMeasurement) -> tuple[Readings, str]:
     return known, name
 
 
-def resistance_model(electrodes: Electrodes) -> Resistances:
-    """The potentials of the electrodes for unit currents in the body of conductivity 1, as a function of ζ and w."""
+def resistance_model(electrodes: Electrodes, points: int = 16) -> Resistances:
+    """The potentials of the electrodes for unit currents in the body of conductivity 1, as a function of ζ and w.
+
+    Each electrode of a smooth body has so many points: 16 give five digits, 8 give three.
+    """
     eye = torch.eye(electrodes.count, dtype=torch.float64)
-    return (_elements if electrodes.body.corners else _exact)(electrodes, eye - eye.mean(-1))
+    currents = eye - eye.mean(-1)
+    return (
+        _elements(electrodes, currents) if electrodes.body.corners else _exact(electrodes, currents, points)
+    )
 
 
-def _exact(electrodes: Electrodes, currents: Tensor) -> Resistances:
+def _exact(electrodes: Electrodes, currents: Tensor, points: int) -> Resistances:
     """By charges on the electrodes of a smooth body."""
     body, solver = electrodes.body, BoundaryIntegralSolver(electrodes.body)
 
     def potentials(contacts: Contacts, width: float) -> Tensor:
         row = Electrodes(body, electrodes.places, electrodes.widths * width, contacts * body.scale)
-        return CompleteElectrodeSolver(solver, row).background(currents)
+        return CompleteElectrodeSolver(solver, row, points).background(currents)
 
     return potentials
 
@@ -175,10 +192,10 @@ class _Fit:
             at, steps = misfit(numbers), _STEP * np.eye(len(numbers))
             return np.stack([(misfit(numbers + step) - at) / _STEP for step in steps], 1)
 
-        low, high = self._bounds(len(start))
+        (low, high), sure = self._bounds(len(start)), _VALLEY if self.width else _SURE
         inside = np.clip(start, low + _STEP, high - _STEP)
         found = least_squares(
-            misfit, inside, slopes, bounds=(low, high), ftol=_SURE, gtol=_SURE, max_nfev=_MOST_STEPS
+            misfit, inside, slopes, (low, high), "dogbox", ftol=sure, gtol=sure, max_nfev=_MOST_STEPS
         )
         return np.asarray(found.x)
 

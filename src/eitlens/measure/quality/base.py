@@ -6,12 +6,14 @@ from typing import Any
 
 from eitlens.measure.readings import ElectrodeMeasurement
 
+BETTER = 0.7
+"""An explanation leaves no more than this part of what was left without it."""
 Fix = Callable[[ElectrodeMeasurement], ElectrodeMeasurement]
 Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class Fault:
     """One thing that is wrong with a measurement, and what can be done about it.
 
     Electrodes, channels and stimulations are numbered from 1.
@@ -50,13 +52,11 @@ class Explanation:
         finding: what would be wrong.
         residual: what is left of the readings then: root mean square, over that of the readings that are kept.
         changes: how many things would be wrong at once. The simpler of two that are nearly as good is believed.
-        least: a finding of this kind explains at least this part of the readings, or it is not believed.
     """
 
-    finding: Finding
+    finding: Fault
     residual: float
     changes: int = 1
-    least: float = 0.1
 
 
 def noted(measurement: ElectrodeMeasurement, note: str, **changes: Any) -> ElectrodeMeasurement:

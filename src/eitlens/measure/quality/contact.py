@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.electrodes import Pattern
-from eitlens.measure.quality.base import Explanation, Finding
+from eitlens.measure.quality.base import Explanation, Fault
 from eitlens.measure.quality.model import TankModel, drives, mainly_reads, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -14,20 +14,24 @@ _MOST_LOST = 0.5  # of the readings: an electrode that is in more of them cannot
 
 
 def electrodes(model: TankModel) -> list[Explanation]:
-    """Each electrode in turn: dead, or just not to be relied on."""
-    numbers = range(1, model.measurement.electrodes.count + 1)
-    return [found for number in numbers for found in (_dead(model, number), *_unreliable(model, number))]
+    """Each electrode that is still read, in turn: dead, or just not to be relied on."""
+    pattern, seen = model.measurement.pattern, model.readings.isfinite()
+    numbers = range(1, pattern.electrodes + 1)
+    read = [number for number in numbers if bool((seen & ~without(pattern, number)).any())]
+    return [found for number in read for found in (_dead(model, number), *_unreliable(model, number))]
 
 
 def _dead(model: TankModel, number: int) -> Explanation:
     """No current flows through the electrode, and what is read there is not its potential."""
     pattern = model.measurement.pattern
-    rows = (_open(pattern, number) @ model.resistances)[:, torch.nonzero(pattern.mask)[:, 0]]
+    drive, stimulation = _open(pattern, number), torch.nonzero(pattern.mask)[:, 0]
+    rows = (drive @ model.body.resistances)[:, stimulation]
     weights = reads(pattern).clone()
     weights[:, number - 1] = 0  # its wire is at 0 V
     keep = ~mainly_reads(pattern)[:, number - 1]
     expected = (rows * weights).sum(-1)
-    residual = float(model.unexplained(expected, pattern, keep=keep).min())
+    contacts = drive[stimulation] * weights
+    residual = float(model.unexplained(expected, pattern, keep=keep, contacts=contacts).min())
     text = f"electrode {number} is dead: no current flows through it, and its potential is not read"
     return Explanation(_finding(DEAD, text, number), residual)
 
@@ -56,9 +60,9 @@ def without(pattern: Pattern, number: int) -> Bool[Tensor, "readings"]:
     return (drives(pattern)[:, number - 1] == 0) & ~mainly_reads(pattern)[:, number - 1]
 
 
-def _finding(kind: str, text: str, number: int) -> Finding:
+def _finding(kind: str, text: str, number: int) -> Fault:
     def fix(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
         keep = without(measurement.pattern, number)
         return measurement.masked(keep, f"electrode {number} is {kind.split()[0]}: its readings are left out")
 
-    return Finding(kind, text, 1.0, "leave out its readings", (number,), fix=fix)
+    return Fault(kind, text, 1.0, "leave out its readings", (number,), fix=fix)

@@ -14,20 +14,20 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.electrodes import Electrodes, Pattern
 from eitlens.measure.estimate import wave_densities
-from eitlens.measure.quality.base import Finding, noted
+from eitlens.measure.quality.base import Fault, noted
 from eitlens.measure.quality.model import drives, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "drift"
-_REACHES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # ρ that are tried
+_REACHES = (0.5, 0.65, 0.8, 0.95)  # ρ that are tried
 _NOISES = torch.logspace(-6, 0, 13, dtype=torch.float64)  # variance of the noise over that of the change
 _WAVES = 48  # finer ones are not felt inside
-_MOST = 1100  # readings that are taken: the work grows with their cube
+_MOST = 480  # readings that are taken: the work grows with their cube
 _LEAST = 0.02  # a smaller drift does not show in an image
 _SURE = 4.0  # deviations
 
@@ -37,6 +37,11 @@ class Drift(NamedTuple):
 
     factors: Float64[Tensor, "frames"]
     deviation: float
+
+    @property
+    def largest(self) -> float:
+        """The b of the frame that drifted most."""
+        return float(self.factors[self.factors.abs().argmax()])
 
 
 class _Mixed(NamedTuple):
@@ -56,7 +61,7 @@ def drift(measurement: ElectrodeMeasurement) -> Drift | None:
     there = rows.isfinite().all(0)
     if not bool(there.any()) or not bool(rows[1:, there].any()):
         return Drift(torch.zeros(measurement.frames, dtype=torch.float64), 0.0)
-    there[torch.nonzero(there)[_MOST:, 0]] = False
+    there = _some(there)
     rows = rows[:, there] / rows[0, there].square().mean().sqrt()
     parts = [_mixed(measurement.electrodes, pattern, there, rows, reach) for reach in _REACHES]
     largest = int(rows[1:].square().sum(-1).argmax())
@@ -65,15 +70,12 @@ def drift(measurement: ElectrodeMeasurement) -> Drift | None:
     return _estimated(part, noise, largest)
 
 
-def drifting(measurement: ElectrodeMeasurement) -> list[Finding]:
+def drifting(found: Drift) -> list[Fault]:
     """A drift that is large and sure."""
-    found = drift(measurement)
-    if found is None:
-        return []
-    size = float(found.factors[found.factors.abs().argmax()])
+    size = found.largest
     if abs(size) < max(_LEAST, _SURE * found.deviation):
         return []
-    more, frames = "more" if size > 0 else "less", "" if measurement.frames == 1 else "up to "
+    more, frames = "more" if size > 0 else "less", "" if len(found.factors) == 1 else "up to "
     text = f"drift: all readings are {frames}{abs(size):.1%} {more} than in the reference, beside what an object does"
 
     def fix(given: ElectrodeMeasurement) -> ElectrodeMeasurement:
@@ -81,7 +83,7 @@ def drifting(measurement: ElectrodeMeasurement) -> list[Finding]:
         taken = found.factors[:, None] * (given.voltages - given.difference)
         return noted(given, note, voltages=given.voltages - taken)
 
-    return [Finding(KIND, text, size, "take off that part of the reference", fix=fix)]
+    return [Fault(KIND, text, size, "take off that part of the reference", fix=fix)]
 
 
 def _reduced(
@@ -94,6 +96,13 @@ def _reduced(
         return pattern, rows
     fewer = torch.linalg.pinv(basis.mixing) @ pattern.spread(rows)
     return Pattern(basis.stimulations, pattern.reading), fewer.flatten(1)
+
+
+def _some(there: Bool[Tensor, "readings"]) -> Bool[Tensor, "readings"]:
+    """Not too many of those that are true, evenly spread but in no step with the pattern."""
+    numbers = torch.nonzero(there)[:, 0]
+    chosen = numbers[torch.randperm(len(numbers), generator=torch.Generator().manual_seed(0))[:_MOST]]
+    return torch.zeros_like(there).index_fill(0, chosen, True)
 
 
 def _mixed(electrodes: Electrodes, pattern: Pattern, there: Tensor, rows: Tensor, reach: float) -> _Mixed:

@@ -1,37 +1,36 @@
 """A channel whose gain is off: all its readings are too large or too small by one factor."""
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from eitlens.electrodes import Pattern
-from eitlens.measure.quality.base import Explanation, Finding, listed, noted
+from eitlens.measure.quality.base import Explanation, Fault, listed, noted
 from eitlens.measure.quality.model import TankModel, mainly_reads, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "gain"
 _FEWEST = 4  # readings that a gain is told from
 _LEAST = 0.05  # a gain that is less off is that of a real device
-_STANDS_OUT = (
-    6.0  # times the usual spread of the gains of a tank, which its electrodes' places and widths make
-)
-_SPREAD = 1.4826  # a standard deviation over a median deviation
+_LEFT = 0.8  # of the misfit: more is left where the gains are not the reason
 
 
 def gains(model: TankModel) -> list[Explanation]:
-    """The channel whose gain stands out, if there is one."""
-    pattern, expected = model.measurement.pattern, model.expected()
-    channel, own = numbered(pattern), channel_gains(model.readings, expected, numbered(pattern))
-    known = own.isfinite()
-    if int(known.sum()) < _FEWEST:
+    """The channel whose gain is most off, if there is one, where electrodes may be off a little, too."""
+    pattern, channel = model.measurement.pattern, numbered(model.measurement.pattern)
+    fitted = model.fitted()
+    rows = torch.where(channel == torch.arange(int(channel.max()) + 1)[:, None], fitted.values, 0.0)
+    enough = ((rows != 0) & model.readings.isfinite()).sum(-1) >= _FEWEST
+    share, misfit = fitted.added(rows)
+    worst = int(torch.where(enough, misfit, torch.inf).argmin())
+    if (
+        not bool(enough.any())
+        or abs(float(share[worst])) < _LEAST
+        or float(misfit[worst]) > _LEFT * fitted.misfit
+    ):
         return []
-    off = (own / own[known].median() - 1).abs().nan_to_num()
-    worst, spread = int(off.argmax()), _SPREAD * float(off[known].median())
-    factor = float(own[worst] / own[known].median())
-    if float(off[worst]) < max(_LEAST, _STANDS_OUT * spread):
-        return []
-    readings = torch.where(channel == worst, model.readings / factor, model.readings)
-    return [Explanation(_finding(pattern, worst, factor), model.residual(pattern, readings), least=0.0)]
+    factor = 1 + float(share[worst])
+    return [Explanation(_finding(pattern, worst, factor), model.given * float(misfit[worst]) / fitted.misfit)]
 
 
 def numbered(pattern: Pattern) -> Int64[Tensor, "readings"]:
@@ -43,21 +42,7 @@ def numbered(pattern: Pattern) -> Int64[Tensor, "readings"]:
     return torch.tensor([order.index(number) for number in inverse.tolist()])
 
 
-def channel_gains(
-    readings: Float64[Tensor, "readings"],
-    expected: Float64[Tensor, "readings"],
-    channel: Int64[Tensor, "readings"],
-) -> Float64[Tensor, "channels"]:
-    """The factor between measured and expected readings of each channel; nan where too few are there."""
-    seen, count = readings.isfinite(), int(channel.max()) + 1
-    measured, model = readings.nan_to_num(), torch.where(seen, expected, 0.0)
-    top = torch.zeros(count, dtype=torch.float64).index_add(0, channel, measured * model)
-    below = torch.zeros(count, dtype=torch.float64).index_add(0, channel, model.square())
-    enough = torch.bincount(channel[seen], minlength=count) >= _FEWEST
-    return torch.where(enough, top / below, torch.nan)
-
-
-def _finding(pattern: Pattern, worst: int, factor: float) -> Finding:
+def _finding(pattern: Pattern, worst: int, factor: float) -> Fault:
     row = mainly_reads(pattern)[numbered(pattern) == worst][0]
     ends = listed(tuple((torch.nonzero(row)[:, 0] + 1).tolist()))
     name = f"channel {worst + 1} (electrode{'s' * (int(row.sum()) > 1)} {ends})"
@@ -70,4 +55,4 @@ def _finding(pattern: Pattern, worst: int, factor: float) -> Finding:
         return noted(measurement, note, voltages=measurement.voltages * size, reference=reference)
 
     text = f"{name} reads {more}"
-    return Finding(KIND, text, factor - 1, f"divide it by {factor:.4g}", (), (worst + 1,), fix=fix)
+    return Fault(KIND, text, factor - 1, f"divide it by {factor:.4g}", (), (worst + 1,), fix=fix)

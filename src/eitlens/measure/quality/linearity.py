@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from eitlens.electrodes import Pattern
-from eitlens.measure.quality.base import Finding
+from eitlens.measure.quality.base import Fault
 from eitlens.measure.quality.model import drives, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -56,7 +56,7 @@ def linearity(measurement: ElectrodeMeasurement) -> float | None:
     return float((found.squares / found.conditions / size) ** 0.5) if found.conditions else None
 
 
-def nonlinear(measurement: ElectrodeMeasurement) -> list[Finding]:
+def nonlinear(measurement: ElectrodeMeasurement) -> list[Fault]:
     """The electrode that makes readings inconsistent while it drives, in the readings or in what changed in them."""
     values = [readings_of(measurement)]
     values += [] if measurement.reference is None else [measurement.difference]
@@ -106,7 +106,7 @@ def _used(pattern: Pattern, number: int) -> Bool[Tensor, "readings"]:
     return (drives(pattern)[:, number - 1] != 0) & (reads(pattern)[:, number - 1] != 0)
 
 
-def _finding(number: int, strength: float) -> Finding:
+def _finding(number: int, strength: float) -> Fault:
     text = (
         f"electrode {number} is unreliable while it drives: its readings are no combinations of the others', "
         f"{strength**0.5:.1f} times as far off as the rest"
@@ -116,6 +116,6 @@ def _finding(number: int, strength: float) -> Finding:
         note = f"electrode {number} is unreliable while it drives: its readings are left out then"
         return measurement.masked(~_used(measurement.pattern, number), note)
 
-    return Finding(
+    return Fault(
         KIND, text, strength**0.5, "leave out what is read at it while it drives", (number,), fix=fix
     )

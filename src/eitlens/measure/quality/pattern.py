@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eitlens.electrodes import Pattern
 from eitlens.errors import InputError
-from eitlens.measure.quality.base import Explanation, Finding, noted
+from eitlens.measure.quality.base import Explanation, Fault, noted
 from eitlens.measure.quality.model import TankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -118,7 +118,7 @@ def _others(model: TankModel) -> list[Explanation]:
     return found
 
 
-def _finding(words: Words, other: Words, made: Pattern, sign: int) -> Finding:
+def _finding(words: Words, other: Words, made: Pattern, sign: int) -> Fault:
     differ = []
     if other.name != words.name:
         differ.append(f"it drives {other.name} and not {words.name}")
@@ -139,7 +139,7 @@ def _finding(words: Words, other: Words, made: Pattern, sign: int) -> Finding:
             measurement, note, pattern=made, voltages=sign * measurement.voltages, reference=reference
         )
 
-    return Finding(kind, text, 1.0, "take that pattern", fix=fix)
+    return Fault(kind, text, 1.0, "take that pattern", fix=fix)
 
 
 def _by_columns(model: TankModel) -> list[Explanation]:
@@ -153,7 +153,7 @@ def _by_columns(model: TankModel) -> list[Explanation]:
         note = "the readings were listed channel by channel: they are put in the order of the pattern"
         return noted(measurement, note, voltages=measurement.voltages[:, index], reference=reference)
 
-    finding = Finding(ORDER, text, 1.0, "put them in order", fix=fix)
+    finding = Fault(ORDER, text, 1.0, "put them in order", fix=fix)
     return [Explanation(finding, model.residual(pattern, model.readings[index]))]
 
 

@@ -3,7 +3,7 @@
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens.measure.quality.base import Finding
+from eitlens.measure.quality.base import Fault
 from eitlens.measure.quality.linearity import readings_of
 from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -29,7 +29,7 @@ def reciprocity(measurement: ElectrodeMeasurement) -> float | None:
     return float(rows.diff(dim=-1).square().mean().sqrt() / rows.square().mean().sqrt().clamp(min=1e-300))
 
 
-def irreciprocal(measurement: ElectrodeMeasurement, noise: float | None) -> list[Finding]:
+def irreciprocal(measurement: ElectrodeMeasurement, noise: float | None) -> list[Fault]:
     """Readings that are not reciprocal, more than noise makes them."""
     size = reciprocity(measurement)
     if size is None or size < max(_LARGEST, _NOISES * (noise or 0.0)):
@@ -38,4 +38,4 @@ def irreciprocal(measurement: ElectrodeMeasurement, noise: float | None) -> list
         f"readings in which driven and read electrodes have changed places differ by {size:.1%}: "
         "the pattern, the gains of the channels or the contacts are not what they should be"
     )
-    return [Finding(KIND, text, size, "check the pattern and the device")]
+    return [Fault(KIND, text, size, "check the pattern and the device")]

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from eitlens.measure.quality.base import Finding
+from eitlens.measure.quality.base import Fault
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "saturation"
@@ -13,7 +13,7 @@ _FEWEST = 3  # readings that are equal by chance are fewer
 _VARIES = 1e-6  # of the readings: frames that differ by less are no repeats of a noisy measurement
 
 
-def saturated(measurement: ElectrodeMeasurement) -> list[Finding]:
+def saturated(measurement: ElectrodeMeasurement) -> list[Fault]:
     """Readings that are the largest of all in every frame, to the last digit, where others vary."""
     parts = [measurement.voltages] + ([] if measurement.reference is None else [measurement.reference])
     frames = torch.cat(parts)
@@ -31,7 +31,7 @@ def saturated(measurement: ElectrodeMeasurement) -> list[Finding]:
         return given.masked(~at_end, f"{count} saturated readings are left out")
 
     remedy = "leave them out; and drive less current, or amplify less"
-    return [Finding(KIND, text, count / len(at_end), remedy, stimulations=stimulations, fix=fix)]
+    return [Fault(KIND, text, count / len(at_end), remedy, stimulations=stimulations, fix=fix)]
 
 
 def _at_end(frames: Tensor) -> Bool[Tensor, "readings"]:

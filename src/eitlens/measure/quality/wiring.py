@@ -1,13 +1,28 @@
-"""Two electrodes whose wires have changed places."""
+"""Wires: two electrodes whose wires have changed places, and a device whose two poles have."""
 
 import torch
 
-from eitlens.measure.quality.base import Explanation, Finding, listed, noted
+from eitlens.measure.quality.base import Explanation, Fault, listed, noted
 from eitlens.measure.quality.model import TankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
-KIND = "swapped electrodes"
+POLARITY, SWAPPED = "polarity", "swapped electrodes"
 _MOST = 4_000_000  # readings of all swaps at once: 32 MB a contact
+
+
+def polarity(model: TankModel) -> list[Explanation]:
+    """The same pattern with all readings of the other sign."""
+    residual = model.residual(model.measurement.pattern, -model.readings)
+    text = "the polarity is reversed: all readings have the opposite sign of what the pattern says"
+    finding = Fault(POLARITY, text, 2.0, "change the sign of all readings", fix=reversed_sign)
+    return [Explanation(finding, residual)]
+
+
+def reversed_sign(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
+    """The measurement with all readings of the other sign."""
+    reference = None if measurement.reference is None else -measurement.reference
+    note = "polarity was reversed: the sign of all readings is changed"
+    return noted(measurement, note, voltages=-measurement.voltages, reference=reference)
 
 
 def swapped(model: TankModel) -> list[Explanation]:
@@ -30,6 +45,6 @@ def swapped(model: TankModel) -> list[Explanation]:
     text = f"electrodes {listed(pair)} are swapped: each is connected where the other should be"
     return [
         Explanation(
-            Finding(KIND, text, 1.0, "exchange them in the pattern", pair, fix=fix), float(residuals[best])
+            Fault(SWAPPED, text, 1.0, "exchange them in the pattern", pair, fix=fix), float(residuals[best])
         )
     ]
