@@ -58,6 +58,13 @@ def test_freed_readings_are_those_of_a_perfect_device(tank):
     assert "common mode" in corrected.notes[-1]
 
 
+def test_gains_may_be_left_out(tank):
+    data, _ = tank
+    found = fit_instrument(data, gains=False)
+    assert float(found.instrument.gain.abs().max()) < 1e-12
+    assert found.residual > fit_instrument(data).residual
+
+
 def test_missing_readings_stay_missing(tank):
     data, _ = tank
     keep = torch.ones(data.pattern.count, dtype=torch.bool)

@@ -35,10 +35,13 @@ class InstrumentFit:
     residual: float
 
 
-def fit_instrument(measurement: ElectrodeMeasurement, fit: TankFit | None = None) -> InstrumentFit:
+def fit_instrument(
+    measurement: ElectrodeMeasurement, fit: TankFit | None = None, gains: bool = True
+) -> InstrumentFit:
     """Fit the device to the reference, or to the mean frame if there is none.
 
-    The same channels must be read for all stimulations, as common mode and gain are theirs.
+    The same channels must be read for all stimulations, as common mode and gain are theirs. What a channel's gain does,
+    electrodes of another width do nearly as well; without `gains` none is taken for the other.
     """
     pattern = measurement.pattern
     if pattern.reading.ndim != 2:
@@ -55,7 +58,7 @@ def fit_instrument(measurement: ElectrodeMeasurement, fit: TankFit | None = None
         model = device.readings(potentials * _strength(device, pattern), pattern.stimulation)
         scale = (model[there] @ water[there]) / model[there].square().sum()
         gap = (water / scale - model)[there]
-        step, gap = _step(pattern, potentials, model, there, gap)
+        step, gap = _step(pattern, potentials, model, there, gap, gains)
         channels = len(device.gain)
         common, gain, source = torch.split(step, [channels, channels, pattern.electrodes])
         device = Instrument(
@@ -113,6 +116,7 @@ def _step(
     model: Float64[Tensor, "stimulations channels"],
     there: Bool[Tensor, "stimulations channels"],
     gap: Float64[Tensor, "present"],
+    gains: bool,
 ) -> tuple[Float64[Tensor, "errors"], Float64[Tensor, "present"]]:
     """Changes of c, g and a that explain the gap, and what is left of it."""
     weight = pattern.reading.abs() / pattern.reading.abs().sum(-1, keepdim=True)
@@ -121,7 +125,7 @@ def _step(
     line, channels = torch.arange(len(gap)), len(pattern.reading)
     rows = gap.new_zeros(len(gap), 2 * channels + pattern.electrodes)
     rows[line, place] = common[number, place]
-    rows[line, channels + place] = plain[number, place]
+    rows[line, channels + place] = plain[number, place] * gains
     rows[:, 2 * channels :] = _sources(pattern)[number] * model[there][:, None]
     weak = _WEAK * rows.norm() / rows.shape[1] ** 0.5
     ridge = weak * torch.eye(rows.shape[1], dtype=rows.dtype)
