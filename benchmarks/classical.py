@@ -130,9 +130,7 @@ def ours(given: Set, pattern: Pattern) -> dict[str, dict[str, Any]]:
     """Seconds a frame and position errors of each method."""
     told = {}
     for name, method in (("one-step", "noser"), ("GREIT", "greit")):
-        solver = TimeDifference(ROW, pattern)
-        solver.setup(method=method, n=GRID)
-        solver.solve(given.v1[0], given.v0)  # makes the matrix
+        solver = prepared(method, given, pattern)
         seconds, images = fastest(lambda solver=solver: solver.solve(given.v1, given.v0))
         errors = [
             position_error(DISK, torch.from_numpy(x), c) for x, c in zip(images, given.places, strict=True)
@@ -151,6 +149,18 @@ def ours(given: Set, pattern: Pattern) -> dict[str, dict[str, Any]]:
         "error": mean(errors),
     }
     return told
+
+
+def prepared(method: str, given: Set, pattern: Pattern) -> TimeDifference:
+    """A solver with its matrix, and a strength that the first hundred frames choose: pyEIT's is given."""
+    solver = TimeDifference(ROW, pattern)
+    solver.setup(method=method, n=GRID)
+    solver.solve(given.v1[:TARGETS], given.v0)
+    if method != "greit" and solver.fitted is not None:
+        chosen = solver.fitted.chosen(torch.from_numpy(given.v1[:TARGETS] - given.v0))
+        solver.setup(method=method, n=GRID, lamb=chosen.factor)
+        solver.solve(given.v1[:TARGETS], given.v0)
+    return solver
 
 
 def mean(values: list[float]) -> float:
