@@ -52,7 +52,15 @@ if TYPE_CHECKING:
         add_white_noise,
         currents,
     )
-    from eitlens.imaging import Imager, Reconstruction, reconstruct
+    from eitlens.imaging import (
+        Imager,
+        Reconstruction,
+        gauss_newton,
+        level_sets,
+        outlines,
+        reconstruct,
+        total_variation,
+    )
     from eitlens.measure import Measurement
     from eitlens.phantom import (
         Ellipse,
@@ -139,12 +147,15 @@ __all__ = [
     "direct_sampling",
     "empty_tank",
     "fit_greit",
+    "gauss_newton",
     "harmonic_extension",
     "imaging",
     "index_function",
     "indicator",
+    "level_sets",
     "linear_image",
     "models",
+    "outlines",
     "picard_sum",
     "reconstruct",
     "rectangle",
@@ -152,6 +163,7 @@ __all__ = [
     "registered",
     "simulate_readings",
     "stack",
+    "total_variation",
 ]
 
 

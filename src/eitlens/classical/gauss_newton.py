@@ -51,7 +51,7 @@ class TankImage:
     Attributes:
         frame: what was to be explained.
         sigma: σ in S/m.
-        background: σ of what is no inclusion: the empty tank's, drifted.
+        background: σ of what is no inclusion, which most of the body is: the median of σ.
         impedance: of the contacts, in Ω m².
         deviation: the standard deviation of log σ; None where it is not known.
         misfits: mean squares of errors over standard deviations, before and after each step: 1 is the noise level.
@@ -75,13 +75,13 @@ class TankImage:
 def image_of(problem: TankProblem, found: Estimate) -> TankImage:
     """The image that unknowns mean."""
     sigma, impedance = problem.sigma(found.x), problem.impedance(found.x)
-    field, background, _ = problem.split(found.x)
-    deviation = None
+    field, deviation = problem.split(found.x)[0], None
     if found.deviation is not None:
         deviation = problem.split(found.deviation)[0] * problem.pointwise(field)[1].abs()
-    water = problem.frame.conductivity * float(background.exp())
     readings = problem.frame.model.readings(sigma, impedance)
-    return TankImage(problem.frame, sigma, water, impedance, deviation, found.misfits, readings)
+    return TankImage(
+        problem.frame, sigma, float(sigma.median()), impedance, deviation, found.misfits, readings
+    )
 
 
 def identity(field: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ a smooth step at ±1,
 
     log σ/σ_b = a₊ S((φ - 1) / w) - a₋ S((-φ - 1) / w),    S(t) = (2 + 3 t - t³) / 4 for -1 < t < 1, else 0 or 1,
 
-so that the readings move φ where it is near an edge, and edges with it. It begins with Gauss-Newton's image and its Otsu
+so that the readings move φ where it is near an edge, and edges with it. It begins with Gauss-Newton's image and its
 classes. Rounds of steps in φ and in the values a± take turns, with narrower steps w each time. A class that the image
 does not have stays empty.
 
@@ -38,8 +38,8 @@ _VALUE, _SPREAD = (
 )  # of a±: good conductors and insulators of 1 : 20, and how much they may differ from that
 _LEAST, _MOST = 0.3, 8.0  # of a±: less is no object, more reads the same
 
-FIELD_PRIOR = SmoothPrior(contrast=0.7, length=0.25)
-"""Of φ about its start: it may cross an edge, and two at a time seldom."""
+FIELD_PRIOR = SmoothPrior(contrast=0.3, length=0.2)
+"""Of φ about its start: small, so that what the readings do not see, such as the inside of an object, stays."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _step(t: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class LevelSetImage:
-    """An image of three conductivities: `image` as of other methods, and φ whose values tell the classes."""
+    """An image of three conductivities: `image` as of other methods, and φ, whose values tell the classes."""
 
     image: TankImage
     field: Float64[Tensor, "unknowns"]
@@ -86,34 +86,35 @@ class LevelSetImage:
     @property
     def classes(self) -> Int64[Tensor, "unknowns"]:
         """-1 resistive, 0 background, 1 conductive, at the nodes."""
-        return (self.field > 1).long() - (self.field < -1).long()
+        above = (self.field > 1) & (self.levels.conductive > 0)
+        return above.long() - ((self.field < -1) & (self.levels.resistive > 0)).long()
 
 
 def level_set_image(
     frame: TankFrame,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 10,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> LevelSetImage:
-    """The image after three rounds of at most so many steps each, from Gauss-Newton's."""
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    """The image after three rounds of at most so many steps each, by default from Gauss-Newton's."""
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     sign = three_classes(smooth.contrast)
-    start = first_field(smooth.contrast, sign)
+    origin = first_field(smooth.contrast, sign)
     values = [_VALUE if bool((sign == side).any()) else 0.0 for side in (1, -1)]
     levels, field = Levels(values[0], values[1], _WIDTHS[0]), FIELD_PRIOR.covariance(frame.model)
     found: Estimate | None = None
     for width in _WIDTHS:
         levels = replace(levels, width=width)
-        problem = TankProblem(frame, levels.around(start))
+        problem = TankProblem(frame, levels.around(origin))
         covariance = problem.covariance(field, others(frame))
         found = gauss_newton_steps(problem, covariance, steps, found, target, progress=progress)
-        levels = _refined(problem, found, levels, start)
+        levels = _refined(problem, found, levels, origin)
     assert found is not None
-    problem = TankProblem(frame, levels.around(start))
+    problem = TankProblem(frame, levels.around(origin))
     last = float(problem.errors(found.x).square().mean())
     image = image_of(problem, replace(found, misfits=(*found.misfits, last)))
-    return LevelSetImage(image, start + problem.split(found.x)[0], levels)
+    return LevelSetImage(image, origin + problem.split(found.x)[0], levels)
 
 
 def first_field(
@@ -135,7 +136,7 @@ def _refined(problem: TankProblem, found: Estimate, levels: Levels, start: Tenso
     """The values a± of the classes that there are, after one Gauss-Newton step about their prior means."""
     x, model = found.x, problem.frame.model
     sigma, impedance = problem.sigma(x), problem.impedance(x)
-    by_log = problem.frame.reduced.potentials @ model.potentials_jacobian(sigma, impedance) * sigma
+    by_log = problem.frame.reduced.potentials @ model.response(sigma, impedance).by_sigma * sigma
     above, below = levels.shares(start + problem.split(x)[0])
     slope = torch.stack([by_log @ above, -(by_log @ below)], 1)
     now = torch.tensor([levels.conductive, levels.resistive]).to(slope)

@@ -42,7 +42,7 @@ class Deviations(NamedTuple):
     contact: float
 
 
-class Linearised(NamedTuple):
+class Linearisation(NamedTuple):
     """The errors r at some unknowns and A = -∂r/∂x."""
 
     errors: Float64[Tensor, "numbers"]
@@ -80,23 +80,23 @@ class TankProblem:
         modelled = self.frame.model.potentials(self.sigma(x), self.impedance(x))
         return self.frame.reduced.values - self.frame.reduced.potentials @ modelled
 
-    def linearised(self, x: Unknowns) -> Linearised:
+    def linearised(self, x: Unknowns) -> Linearisation:
         """The errors and their derivatives."""
-        sigma, impedance = self.sigma(x), self.impedance(x)
-        model, rows = self.frame.model, self.frame.reduced.potentials
-        by_sigma = rows @ model.potentials_jacobian(sigma, impedance) * sigma
-        by_contact = rows @ model.potentials_contact_jacobian(sigma, impedance) * impedance
+        sigma, impedance, few = self.sigma(x), self.impedance(x), self.frame.reduced
+        found = self.frame.model.response(sigma, impedance)
+        by_sigma = few.potentials @ found.by_sigma * sigma
+        by_contact = few.potentials @ found.by_contact * impedance
         by_field = by_sigma * self.pointwise(self.split(x)[0])[1]
         slope = torch.cat([by_field, by_sigma.sum(1, keepdim=True), by_contact], 1)
-        return Linearised(self.errors(x), slope)
+        return Linearisation(few.values - few.potentials @ found.potentials, slope)
 
     def covariance(self, field: Float64[Tensor, "unknowns unknowns"], others: Deviations) -> Covariance:
         """The prior covariance of all unknowns from that of the field."""
-        rest = torch.full(
-            (self.size - len(field),), others.contact**2, dtype=field.dtype, device=field.device
-        )
-        rest[0] = others.background**2
-        return torch.block_diag(field, rest.diag())
+        found, inner = field.new_zeros(self.size, self.size), len(field)
+        found[:inner, :inner] = field
+        found.diagonal()[inner] = others.background**2
+        found.diagonal()[inner + 1 :] = others.contact**2
+        return found
 
     @property
     def _field(self) -> int:
@@ -145,7 +145,7 @@ def _origin(problem: TankProblem, covariance: Covariance) -> tuple[Unknowns, Unk
 
 
 def _stepped(
-    problem: TankProblem, covariance: Covariance, at: Linearised, here: Estimate
+    problem: TankProblem, covariance: Covariance, at: Linearisation, here: Estimate
 ) -> tuple[Estimate, Tensor]:
     """The next estimate and its errors."""
     spread = at.slope @ covariance
@@ -169,11 +169,12 @@ def _objective(errors: Tensor, at: Estimate) -> float:
 def _factor(spread: Float64[Tensor, "numbers numbers"]) -> Float64[Tensor, "numbers numbers"]:
     """The Cholesky factor of A Γ Aᵀ + 1."""
     matrix = spread + torch.eye(len(spread), dtype=spread.dtype, device=spread.device)
-    factor, failed = torch.linalg.cholesky_ex(matrix)
-    if bool(failed):
+    found = torch.linalg.cholesky_ex(matrix)
+    if bool(found.info):
         raise ConvergenceError(
             "Gauss-Newton: a step has no solution: are the readings' errors far too small?"
         )
+    factor: Tensor = found.L
     return factor
 
 

@@ -6,6 +6,7 @@ differences, a batch of tanks. The steps are those of Levenberg and Marquardt.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float64
@@ -20,7 +21,7 @@ from eitlens.phantom.batch import PhantomBatch, ShapeGroup
 
 Rows = Float64[Tensor, "*batch objects parameters"]
 """Of each object (cx, cy, log R, q, a_2, b_2, a_3, …), its ratio of conductivities being exp(± exp q)."""
-Vector = Float64[Tensor, "*batch parameters"]
+Vector = Float64[Tensor, "*batch all"]
 """The rows one after the other, and the logarithm of the background's factor."""
 
 FIXED = 4
@@ -74,7 +75,7 @@ class OutlineProblem:
     sign: tuple[int, ...]
     prior: OutlinePrior
     solver: CompleteElectrodeSolver
-    values: Float64[Tensor, "numbers"]
+    readings: Float64[Tensor, "readings"]
 
     @staticmethod
     def of(frame: TankFrame, prior: OutlinePrior) -> "OutlineProblem":
@@ -83,31 +84,39 @@ class OutlineProblem:
         solver = CompleteElectrodeSolver(
             BoundaryIntegralSolver(electrodes.body, nodes=_NODES), electrodes, waves=_WAVES
         )
-        empty = OutlineProblem(frame, (), prior, solver, frame.reduced.values)
+        empty = OutlineProblem(frame, (), prior, solver, frame.readings)
         if not frame.difference:
             return empty
-        elements = frame.model.potentials(frame.model.uniform(frame.conductivity))
-        nothing = elements.new_zeros(1, 1)
-        shift = empty.numbers(nothing)[0] - empty._rows @ elements
-        return replace(empty, values=empty.values + shift)
+        nothing = frame.readings.new_zeros(1, 1)
+        exact = frame.model.reading @ empty.potentials(nothing)[0]
+        return replace(empty, readings=frame.measured + exact)
 
-    @property
-    def _rows(self) -> Float64[Tensor, "numbers potentials"]:
-        return self.frame.reduced.potentials
+    @cached_property
+    def values(self) -> Float64[Tensor, "numbers"]:
+        """The numbers that the readings are reduced to."""
+        return replace(self.frame, readings=self.readings).reduced.values
 
-    def numbers(self, vector: Float64[Tensor, "batch parameters"]) -> Float64[Tensor, "batch numbers"]:
-        """The numbers for each row of parameters."""
+    def potentials(self, vector: Float64[Tensor, "batch all"]) -> Float64[Tensor, "batch potentials"]:
+        """The potentials of the electrodes for each row of parameters."""
         tank = self.solver.resistances(self.batch(vector))
-        potentials = self.frame.model.currents @ tank
-        return (potentials.flatten(1) @ self._rows.mT) / vector[:, -1:].exp()
+        return (self.frame.model.currents @ tank).flatten(1) / vector[:, -1:].exp()
 
-    def batch(self, vector: Float64[Tensor, "batch parameters"]) -> PhantomBatch:
+    def numbers(self, vector: Float64[Tensor, "batch all"]) -> Float64[Tensor, "batch numbers"]:
+        """The numbers for each row of parameters."""
+        return self.potentials(vector) @ self.frame.reduced.potentials.mT
+
+    def relative_misfit(self, vector: Float64[Tensor, "all"]) -> float:
+        """|modelled - measured| / |measured|, of the changes where there is a reference."""
+        modelled = self.frame.model.reading @ self.potentials(vector[None])[0]
+        return float((self.readings - modelled).norm() / self.frame.measured.norm())
+
+    def batch(self, vector: Float64[Tensor, "batch all"]) -> PhantomBatch:
         """The tanks without the drift of their background."""
         sigma = self.frame.conductivity
         outside = vector.new_full((len(vector),), sigma)
-        rows = self.rows(vector)
         if not self.sign:
             return PhantomBatch((), outside)
+        rows = self.rows(vector)
         present = torch.ones(rows.shape[:2], dtype=torch.bool, device=rows.device)
         rank = torch.arange(rows.shape[1], device=rows.device).expand(len(rows), -1)
         ratio = (torch.tensor(self.sign).to(rows) * rows[..., 3].exp()).exp()
@@ -119,7 +128,7 @@ class OutlineProblem:
         count = len(self.sign)
         return vector[..., :-1].reshape(*vector.shape[:-1], count, (vector.shape[-1] - 1) // max(count, 1))
 
-    def possible(self, vector: Float64[Tensor, "parameters"]) -> bool:
+    def possible(self, vector: Float64[Tensor, "all"]) -> bool:
         """Whether every outline is a curve around its centre inside the body."""
         if not self.sign:
             return True
@@ -129,7 +138,7 @@ class OutlineProblem:
         clear = self.frame.model.domain.clearance(around.flatten(0, 1)).min()
         return bool((near > _NARROWEST * star[:, 2]).all()) and float(clear) > _GAP
 
-    def errors(self, vector: Float64[Tensor, "parameters"]) -> Float64[Tensor, "numbers"] | None:
+    def errors(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "numbers"] | None:
         """What is left of the values; None where the outlines are none or touch."""
         if not self.possible(vector):
             return None
@@ -138,7 +147,7 @@ class OutlineProblem:
         except InputError:
             return None
 
-    def slope(self, vector: Float64[Tensor, "parameters"]) -> Float64[Tensor, "numbers parameters"]:
+    def slope(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "numbers all"]:
         """The derivatives of the numbers."""
         steps = _STEP * torch.eye(len(vector)).to(vector)
         found = self.numbers(vector + torch.nn.functional.pad(steps, (0, 0, 1, 0)))
@@ -213,4 +222,5 @@ class OutlineFit:
     def spread(self) -> Vector:
         """The standard deviations of the linearised posterior."""
         slope = self.problem.slope(self.vector)
-        return torch.linalg.inv(slope.mT @ slope + (self.deviation**-2).diag()).diagonal().sqrt()
+        variance: Tensor = torch.linalg.inv(slope.mT @ slope + (self.deviation**-2).diag()).diagonal()
+        return variance.sqrt()

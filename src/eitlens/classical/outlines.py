@@ -42,6 +42,7 @@ class Outlined:
         sign: 1 for each that conducts better than the background, -1 for the others.
         background: σ of the background in S/m.
         misfit: the mean square of errors over their standard deviations.
+        relative_misfit: |modelled - measured| / |measured|, of the changes where there is a reference.
         order: K, of the shortest waves.
         deviation: standard deviations of R, relative, from the linearised posterior, an object each.
     """
@@ -50,6 +51,7 @@ class Outlined:
     sign: tuple[int, ...]
     background: float
     misfit: float
+    relative_misfit: float
     order: int
     deviation: tuple[float, ...]
 
@@ -148,7 +150,7 @@ def _with_waves(fit: OutlineFit, order: int) -> OutlineFit:
     """The fit with more waves, of no height yet."""
     width = FIXED + 2 * (order - 1)
 
-    def padded(vector: Vector) -> Vector:
+    def padded(vector: Vector) -> Float64[Tensor, "padded"]:
         rows = fit.problem.rows(vector)
         wide = torch.nn.functional.pad(rows, (0, width - rows.shape[-1]))
         return torch.cat([wide.flatten(), vector[-1:]])
@@ -163,4 +165,5 @@ def _outlined(fit: OutlineFit) -> Outlined:
     phantom = PhantomBatch(groups, drifted.outside * background).phantom(0)
     rows, spread = problem.rows(fit.vector), problem.rows(fit.spread())
     order = 1 + (rows.shape[-1] - FIXED) // 2
-    return Outlined(phantom, problem.sign, phantom.outside, fit.misfit, order, tuple(spread[:, 2].tolist()))
+    unexplained, spreads = problem.relative_misfit(fit.vector), tuple(spread[:, 2].tolist())
+    return Outlined(phantom, problem.sign, phantom.outside, fit.misfit, unexplained, order, spreads)

@@ -9,6 +9,7 @@ depend on the mesh.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float64, Int64
@@ -28,6 +29,14 @@ _PERFECT = 1e-9
 """The impedance, in units of the body over σ, that stands for a perfect contact: elements need a positive one."""
 
 Values = Float64[Tensor, "unknowns"]
+
+
+class TankResponse(NamedTuple):
+    """Potentials of all electrodes for the independent currents, and their derivatives."""
+
+    potentials: Float64[Tensor, "potentials"]
+    by_sigma: Float64[Tensor, "potentials unknowns"]
+    by_contact: Float64[Tensor, "potentials electrodes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +120,13 @@ class TankModel:
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "readings unknowns"]:
         """The derivatives of the readings in σ at the nodes."""
-        return self.reading @ self.potentials_jacobian(sigma, impedance)
+        return self.reading @ self.response(sigma, impedance).by_sigma
 
     def contact_jacobian(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "readings electrodes"]:
         """The derivatives of the readings in the contact impedances, in volts for 1 Ω m²."""
-        return self.reading @ self.potentials_contact_jacobian(sigma, impedance)
+        return self.reading @ self.response(sigma, impedance).by_contact
 
     def potentials(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
@@ -126,21 +135,16 @@ class TankModel:
         solver = self._with(impedance)
         return solver.voltages(self.lattice.on_triangles(sigma), self.currents).flatten()
 
-    def potentials_jacobian(
+    def response(
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
-    ) -> Float64[Tensor, "potentials unknowns"]:
-        """The derivatives of the potentials in σ at the nodes."""
+    ) -> "TankResponse":
+        """The potentials with their derivatives in σ at the nodes and in the contact impedances."""
         triangles = self.lattice.on_triangles(sigma)
-        found = self._with(impedance).jacobian(triangles, self.currents, self._eye).matrix()
-        return self.lattice.collected(found.permute(2, 0, 1).flatten(1)).mT
-
-    def potentials_contact_jacobian(
-        self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
-    ) -> Float64[Tensor, "potentials electrodes"]:
-        """The derivatives of the potentials in the contact impedances."""
-        triangles = self.lattice.on_triangles(sigma)
-        found = self._with(impedance).contact_jacobian(triangles, self.currents, self._eye)
-        return found.flatten(0, 1) / self.domain.scale
+        eye = torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
+        found = self._with(impedance).response(triangles, self.currents, eye)
+        by_triangle = found.by_values.matrix().permute(2, 0, 1).flatten(1)
+        by_contact = found.by_impedance.flatten(0, 1) / self.domain.scale
+        return TankResponse(found.readings.flatten(), self.lattice.collected(by_triangle).mT, by_contact)
 
     @cached_property
     def reading(self) -> Float64[Tensor, "readings potentials"]:
@@ -182,10 +186,6 @@ class TankModel:
     def currents(self) -> Float64[Tensor, "rank electrodes"]:
         """As few currents as all are combinations of, in A/m."""
         return (self.pattern.basis().stimulations / self.height).to(self.device)
-
-    @property
-    def _eye(self) -> Float64[Tensor, "electrodes electrodes"]:
-        return torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
 
     def _with(self, impedance: Float64[Tensor, "electrodes"] | None) -> ElementElectrodeSolver:
         if impedance is None:

@@ -20,14 +20,13 @@ from torch import Tensor
 
 from eitlens import checks
 from eitlens.classical.gauss_newton import (
-    SmoothPrior,
     TankImage,
     gauss_newton_image,
     identity,
     image_of,
     others,
 )
-from eitlens.classical.newton import Deviations, Estimate, Linearised, Progress, TankProblem, Unknowns
+from eitlens.classical.newton import Deviations, Estimate, Linearisation, Progress, TankProblem, Unknowns
 from eitlens.classical.tank_frame import TankFrame
 from eitlens.classical.tank_model import Lattice
 
@@ -76,14 +75,14 @@ class Variation:
 def total_variation_image(
     frame: TankFrame,
     variation: Variation | None = None,
-    prior: SmoothPrior | None = None,
+    start: TankImage | None = None,
     steps: int = 12,
     target: float = 1.0,
     progress: Progress | None = None,
 ) -> TankImage:
     """The image after at most so many steps from Gauss-Newton's, fewer where the misfit reaches `target`."""
     own = variation or Variation()
-    smooth = gauss_newton_image(frame, prior, steps, target, progress)
+    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
     problem = TankProblem(frame, identity)
     field, water = smooth.contrast, smooth.background / frame.conductivity
     contacts = (smooth.impedance / frame.model.electrodes.impedance.to(field)).log()
@@ -124,7 +123,7 @@ class _Descent:
         misfits.append(float(errors.square().mean()))
         return replace(Estimate(x, x, tuple(misfits)), deviation=self._deviation(x, strength))
 
-    def _stepped(self, x: Unknowns, at: Linearised, strength: float) -> tuple[Unknowns, float]:
+    def _stepped(self, x: Unknowns, at: Linearisation, strength: float) -> tuple[Unknowns, float]:
         """The next unknowns, and the part of the objective that they gain."""
         curvature, right = at.slope.mT @ at.slope, at.slope.mT @ (at.errors + at.slope @ x)
         towards = x

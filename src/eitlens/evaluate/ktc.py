@@ -24,7 +24,7 @@ PIXELS = 256
 _WIDTH, _CUT = 80.0, 160  # pixels: the window's standard deviation, and where it ends
 _C1, _C2 = 1e-4, 9e-4  # keep the ratio finite where both masks are empty
 
-Classes = Int[Tensor, "*batch rows columns"]
+Classes = Int[Tensor, "..."]
 
 
 def ktc_score(truth: Classes, found: Classes) -> Float64[Tensor, "*batch"]:

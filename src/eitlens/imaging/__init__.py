@@ -7,6 +7,7 @@
 """
 
 from eitlens.imaging.api import reconstruct
+from eitlens.imaging.by_tank import gauss_newton, level_sets, outlines, total_variation
 from eitlens.imaging.imager import Imager, load
 from eitlens.imaging.methods import METHODS, Batched
 from eitlens.imaging.options import Options
@@ -25,8 +26,12 @@ __all__ = [
     "Options",
     "Reconstruction",
     "Refinement",
+    "gauss_newton",
     "images",
+    "level_sets",
     "load",
+    "outlines",
     "reconstruct",
     "shipped",
+    "total_variation",
 ]

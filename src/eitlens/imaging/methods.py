@@ -20,6 +20,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
+from eitlens.imaging.by_tank import TANK
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
@@ -75,5 +76,5 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
 _LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
 
 METHODS: Registry[Method] = Registry(
-    "method", {"network": network, "dsm": dsm, "posterior": posterior, **_LINEAR}
+    "method", {"network": network, "dsm": dsm, "posterior": posterior, **_LINEAR, **TANK}
 )
