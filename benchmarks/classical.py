@@ -12,8 +12,7 @@ same frames of 16 electrodes and the adjacent protocol of pyEIT:
 One-step images (NOSER there and here) and GREIT of images of about a thousand values; five steps of Gauss-Newton. The
 position error is the distance from the target to the centre of gravity of the values above a quarter of the largest.
 The frames are repeated to a sequence of 2,000. pyEIT takes them one by one, eitlens all at once; matrices are made
-before. Seconds are those of the processor, on one thread; the best of three counts. A one-step image is one product with
-a matrix there and here.
+before. Seconds are those of the processor, on one thread; the best of three counts.
 """
 
 import argparse
@@ -210,7 +209,8 @@ def main() -> None:
             }
             print(
                 f"{name}, {method}: {times:.1f} times as fast ({1 / found['seconds']:,.0f} against "
-                f"{1 / other['seconds']:,.0f} frames/s), position error {found['error']:.4f} against {mean(errors):.4f}",
+                f"{1 / other['seconds']:,.0f} frames/s), "
+                f"position error {found['error']:.4f} against {mean(errors):.4f}",
                 flush=True,
             )
     write_json(given.out, record)

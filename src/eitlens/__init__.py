@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         reconstruct,
         total_variation,
     )
-    from eitlens.measure import Measurement
+    from eitlens.measure import Measurement, Setup
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -97,6 +97,7 @@ _FLOORS = (
     "feature",
     "electrodes",
     "classical",
+    "measure",
     "dataset",
     "imaging",
 )
@@ -132,6 +133,7 @@ __all__ = [
     "Reconstruction",
     "RoundedPolygon",
     "Sensitivity",
+    "Setup",
     "SmoothBody",
     "Solver",
     "Square",

@@ -99,7 +99,7 @@ def test_through_a_pipe(phantom):
     [
         (("simulate", "nowhere.json", "-o", "data.npz"), "nowhere.json: No such file"),
         (("reconstruct", "nowhere.npz"), "nowhere.npz: No such file"),
-        (("reconstruct", ".", "--method", "dsm"), "Is a directory"),
+        (("reconstruct", "src", "--method", "dsm"), "src: 0 files: expected a frame in each"),
         (("reconstruct", "-", "--method", "magic"), "choose one of network, dsm"),
         (("reconstruct", "-", "-o", "image.bmp"), "image.bmp: images are written as .png, .pdf, .npz, .json"),
         (("reconstruct", "-", "--method", "dsm"), "error: standard input: empty"),

@@ -90,7 +90,7 @@ def test_plain_differences_at_the_nodes_give_the_index_itself():
     torch.testing.assert_close(found.image, index / index.max(), rtol=0, atol=1e-9)
     assert found.noise < 1e-3
     assert found.area is None
-    certain = replace(found, uncertainty=found.image)
+    certain = replace(found, quantity="probability")
     assert certain.area == pytest.approx(float((index > index.max() / 2).sum() / DISK.inside().sum()))
     assert 0 < found.dice(eit.Phantom([circle((0.0, 0.0), 0.4)])) <= 1
     with pytest.raises(InputError, match="expected 128 boundary values, got 100"):

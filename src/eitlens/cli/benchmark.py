@@ -129,8 +129,8 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
 
 def _write(root: Path) -> None:
-    from eitlens.paper.page import Places, compose
     from eitlens.paper.classical import refresh_classical
+    from eitlens.paper.page import Places, compose
     from eitlens.paper.quotes import cards, refresh, refresh_card
 
     places = Places(root)

@@ -11,9 +11,10 @@ from eitlens.imaging.by_tank import gauss_newton, level_sets, outlines, total_va
 from eitlens.imaging.imager import Imager, load
 from eitlens.imaging.methods import METHODS, Batched
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
+from eitlens.imaging.reconstruction import Reconstruction, Refinement
 from eitlens.imaging.sequence import images
 from eitlens.measure import Measurement
+from eitlens.measure.base import Flag
 from eitlens.weights import DEFAULT, shipped
 
 __all__ = [

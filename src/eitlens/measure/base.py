@@ -27,6 +27,17 @@ Frames = Float64[Tensor, "frames readings"]
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A warning about data or their image: `kind` for programs, `text` for people.
+
+    Kinds: noise, amplitude, contrast, mean, gap, currents, reference, posterior (see docs/measurements.md).
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """Data in the form that a method reads: f - f0 of its own currents at the nodes of its own grid.
 
@@ -39,6 +50,8 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
+        doubts: what else is doubtful about them.
+        weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
     """
 
     difference: Data
@@ -49,6 +62,8 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
+    doubts: tuple[Flag, ...] = ()
+    weights: Float64[Tensor, "currents"] | None = None
 
 
 class Measurement(ABC):

@@ -3,34 +3,31 @@
 Fuzzing found .mat files that bring down the whole process in scipy's reader. The child turns a file into .npz, which is
 read here without such a library; when the child dies or takes too long, the file is refused and the next one gets a
 new child. It is a plain new interpreter rather than one of `multiprocessing`, which would run the user's script again.
-Once it has its libraries, it can open no file any more and has only so much memory, as the system sees to.
 """
 
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Timer
-from typing import IO
-
-import numpy as np
 
 from eitlens.errors import InputError
 from eitlens.measure.base import Measurement
-from eitlens.measure.formats import ISOLATED, npz, recognised
-from eitlens.measure.parsing import LIMIT, contents, measured, understood
+from eitlens.measure.child import BAD, receive, send
+from eitlens.measure.formats import npz
+from eitlens.measure.formats.registry import ISOLATED, recognised
+from eitlens.measure.guard import LIMIT
+from eitlens.measure.parsing import contents, measured, understood
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import Setup
 
-_GOOD, _BAD = b"+", b"-"
 _PATIENCE = 30.0  # seconds: longer than a sound file takes; a child that hangs is ended
-_LENGTH = 8  # bytes of a number that says how many bytes follow
-_MEMORY = (
-    512 << 20
-)  # bytes for a file of 64 MiB and what becomes of it; with the libraries it stays below 1 GiB
 _MOST = 4  # bytes of an .npz for one of a file: text takes four bytes a letter
-_CODE = f"from {__name__} import work; work()"
+_HOME = str(Path(__file__).resolve().parents[2])
+_CODE = (  # the same package, though this process may have changed its folder since it found it
+    f"import sys; home = {_HOME!r}; home in sys.path or sys.path.insert(0, home); "
+    "from eitlens.measure.child import work; work()"
+)
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,9 @@ class _Child:
         timeout = Timer(_PATIENCE, self.process.kill)
         timeout.start()
         try:
-            _send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
-            _send(self.process.stdin, content)
-            return _receive(self.process.stdout)
+            send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
+            send(self.process.stdin, content)
+            return receive(self.process.stdout)
         finally:
             timeout.cancel()
 
@@ -79,7 +76,7 @@ class SafeParser:
             return understood(contents(content, where), where, chosen)
         with self._lock:
             answer = self._ask(content, where)
-        if answer.startswith(_BAD):
+        if answer.startswith(BAD):
             raise InputError(answer[1:].decode())
         return understood(npz.read(answer[1:], _MOST * LIMIT), where, chosen)
 
@@ -96,65 +93,3 @@ class SafeParser:
         except (OSError, EOFError):  # it crashed, or was killed because it hung
             self.close()
             raise InputError(f"{where}: damaged beyond reading: save it again, or as .npz or .json") from None
-
-
-def work() -> None:
-    """In the child: the name of a file and its bytes come, an .npz or the reason why not goes back."""
-    source, target = sys.stdin.buffer, sys.stdout.buffer
-    _warm_up()
-    _restrict()
-    while True:
-        try:
-            where, content = _receive(source), _receive(source)
-        except EOFError:
-            return
-        _send(target, _converted(content, where.decode("utf-8", "surrogateescape")))
-
-
-def _converted(content: bytes, where: str) -> bytes:
-    try:
-        return _GOOD + npz.write(contents(content, where))
-    except InputError as error:
-        return _BAD + str(error).encode("utf-8", "backslashreplace")
-
-
-def _warm_up() -> None:
-    """Have every library load what it needs: later it cannot open a file."""
-    for form in ISOLATED:
-        with suppress(InputError):  # h5py may not be installed
-            _converted(
-                form.write({"values": np.ones((2, 3)), "name": "text", "complex": np.ones(2) * 1j}), ""
-            )
-    _converted(b"MATLAB 5.0 MAT-file" + bytes(300), "")
-
-
-def _restrict() -> None:
-    """Have the system refuse more memory, and every file; where it cannot, as on Windows, go on without."""
-    try:
-        import resource
-    except ImportError:
-        return
-    with suppress(OSError, ValueError):  # Linux alone says what is taken, and keeps the limit
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        limit = pages * resource.getpagesize() + _MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))  # those that are open stay open
-
-
-def _send(stream: IO[bytes], content: bytes) -> None:
-    stream.write(len(content).to_bytes(_LENGTH))
-    stream.write(content)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes:
-    return _exactly(stream, int.from_bytes(_exactly(stream, _LENGTH)))
-
-
-def _exactly(stream: IO[bytes], count: int) -> bytes:
-    content = stream.read(count)
-    if len(content) < count:
-        raise EOFError
-    return content

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from eitlens.errors import InputError, prefix_errors
-from eitlens.measure import formats
+from eitlens.errors import InputError
 from eitlens.measure.base import Measurement
-from eitlens.measure.readings import own
+from eitlens.measure.formats import registry
+from eitlens.measure.guard import HELP, LIMIT, guarded
+from eitlens.measure.names import own
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import Setup
-
-LIMIT = 64 << 20  # bytes: 64 currents at 800 points take 4 MB as text
-_LONGEST = 200  # letters of a library's own words in an error
-HELP = "expected a measurement, in one of the formats of docs/your_tank.md"
 
 
 def parse(content: bytes, where: str, setup: Setup | None = None) -> Measurement:
@@ -30,7 +27,7 @@ def contents(content: bytes, where: str) -> Any:
         raise InputError(f"{where}: empty: {HELP}")
     if len(content) > LIMIT:
         raise InputError(f"{where}: more than {LIMIT >> 20} MiB: {HELP}")
-    form = formats.recognised(content)
+    form = registry.recognised(content)
     if form is None:
         raise InputError(f"{where}: of no known format: {HELP}")
     return guarded(lambda: form.read(content, LIMIT), where)
@@ -47,25 +44,13 @@ def understood(values: Any, where: str, chosen: str = "") -> "Recording | Measur
     if not isinstance(values, dict) or own(values) or not any(map(_is_table, values.values())):
         return Measurement.from_arrays(values, where)
     arrays = {name: _array(value) for name, value in values.items()}
-    found: Recording = guarded(lambda: formats.recording(arrays, chosen), where)
+    found: Recording = guarded(lambda: registry.recording(arrays, chosen), where)
     return found
 
 
 def measured(found: "Recording | Measurement", setup: Setup, where: str) -> Measurement:
     """The measurement of a recording, with what the setup says; others are as they are."""
     return guarded(lambda: found.measured(setup, where), where) if isinstance(found, Recording) else found
-
-
-def guarded(work: Any, where: str) -> Any:
-    """What the work returns; whatever a damaged file provokes in it is one line."""
-    try:
-        with prefix_errors(where):
-            return work()
-    except InputError:
-        raise
-    except (Exception, MemoryError) as error:  # a damaged file may provoke anything in its library
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
-        raise InputError(f"{where}: cannot be read ({reason}): {HELP}") from None
 
 
 def _is_table(value: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eitlens.errors import InputError
+from eitlens.measure.guard import lines_of
 
 _TOLD = ("electrodes", "pattern", "conductivity", "height", "notes")
 _NEEDED = ("electrodes", "pattern")
@@ -26,28 +27,26 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> dict[str, Any]:
     """The arrays by name."""
-    if len(content) > limit // 4:  # a number takes eight bytes and may be written with two
-        raise InputError(f"more than {limit >> 22} MiB of text")
-    lines = [line for line in content.decode("utf-8-sig").splitlines() if line.strip()]
+    lines = lines_of(content, limit)
     told = _told([line for line in lines if line.startswith("#")])
-    head, *rows = list(csv.reader(line for line in lines if not line.startswith("#"))) or [[]]
+    rows = csv.reader(line for line in lines if not line.startswith("#"))
+    head = next(rows, [])
     first = 2 if head[1:2] == ["time"] else 1
     count = len(head) - first
-    if head[:1] != ["frame"] or head[first:] != [f"reading_{k + 1}" for k in range(count)] or not rows:
-        raise InputError(
-            "expected the columns frame, time if wanted, and reading_1 …, and a line for each frame"
-        )
-    if {len(row) for row in rows} != {len(head)}:
-        raise InputError(f"expected {len(head)} values in each line, as many as columns")
-    table = {
-        kept: [_numbers(row[1:]) for row in rows if (row[0] == _EMPTY) == kept] for kept in (True, False)
-    }
-    if not table[False]:
-        raise InputError("all frames are of the empty tank: give the others a number in the column frame")
-    voltages = np.stack(table[False])
+    if head[:1] != ["frame"] or head[first:] != [f"reading_{k + 1}" for k in range(count)]:
+        raise InputError("expected the columns frame, time if wanted, and reading_1 …")
+    empty: list[np.ndarray] = []
+    frames: list[np.ndarray] = []
+    for row in rows:
+        if len(row) != len(head):
+            raise InputError(f"expected {len(head)} values in each line, as many as columns, got {len(row)}")
+        (empty if row[0] == _EMPTY else frames).append(_numbers(row[1:]))
+    if not frames:
+        raise InputError("there is no frame but of the empty tank: give others a number in the column frame")
+    voltages = np.stack(frames)
     found = told | {"voltages": voltages[:, first - 1 :]}
     found |= {"times": voltages[:, 0]} if first == 2 else {}
-    return found | ({"reference": np.stack(table[True])[:, first - 1 :]} if table[True] else {})
+    return found | ({"reference": np.stack(empty)[:, first - 1 :]} if empty else {})
 
 
 def write(values: dict[str, Any]) -> bytes:

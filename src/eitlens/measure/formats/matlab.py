@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.measure.readings import own
+from eitlens.measure.names import own
 
 _CLASSES = {"double", "single", "logical", "char"} | {
     f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)

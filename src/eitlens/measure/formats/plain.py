@@ -12,6 +12,7 @@ from numpy.lib import format as npy
 
 from eitlens.errors import InputError
 from eitlens.measure.formats.npz import header
+from eitlens.measure.guard import lines_of
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import HELP, Setup
 
@@ -28,17 +29,16 @@ def recognises(content: bytes) -> bool:
         return False
     lines = content[:_LOOKED_AT].decode("utf-8-sig", "replace").splitlines()
     first = next((line for line in lines if line.strip() and not line.startswith(_COMMENTS)), "")
-    return bool(first) and all(_is_number(cell) for cell in re.split(r"[,;\s]+", first.strip()))
+    cells = re.split(r"[,;\s]+", first.strip())
+    whole = len(content) <= _LOOKED_AT or first != lines[-1]
+    return bool(first) and all(_is_number(cell) for cell in (cells if whole else cells[:-1]))
 
 
 def read(content: bytes, limit: int) -> Recording:
     """The frames."""
     if content.startswith(_MAGIC):
         return Recording(_array(content, limit), Setup(), unknown=f"an array of numbers alone: {HELP}")
-    if len(content) > limit // 4:  # a number takes eight bytes and may be written with two
-        raise InputError(f"more than {limit >> 22} MiB of numbers as text")
-    lines = content.decode("utf-8-sig").splitlines()
-    told = [line for line in lines if line.strip() and not line.startswith(_COMMENTS)]
+    told = [line for line in lines_of(content, limit) if not line.startswith(_COMMENTS)]
     rows = [_numbers(line) for line in told]
     even = len({len(row) for row in rows}) == 1
     unknown = (

@@ -6,11 +6,13 @@ separate the columns, a number may have a decimal comma, as spreadsheets write i
 
 import csv
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from eitlens.errors import InputError
+from eitlens.measure.guard import lines_of
 
 _NUMBERED = re.compile(r"(current|voltage|reference|mask)_(\d{1,3})$")
 _PLURAL = {"current": "currents", "voltage": "voltages", "reference": "reference", "mask": "mask"}
@@ -25,21 +27,19 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> dict[str, Any]:
     """The arrays by name."""
-    if len(content) > limit:
-        raise InputError("too large")
-    lines = content.decode("utf-8-sig").splitlines()
+    lines = lines_of(content, limit)
     comments = [line for line in lines if line.startswith("#")]
-    told = [line for line in lines if line.strip(" \t,;") and not line.startswith("#")]
+    told = [line for line in lines if not line.startswith("#")]
     if told and len(told[0]) > _LONGEST_HEAD:
         raise InputError(f"the first line has {len(told[0])} letters: expected the names of columns")
     separator = next((mark for mark in ",;\t" if told and mark in told[0]), ",")
-    rows = list(csv.reader(told, delimiter=separator))
-    if len(rows) < 2:
+    rows = csv.reader(told, delimiter=separator)
+    if len(told) < 2:
         raise InputError("expected a line of column names and a line for each point")
-    names = [name.strip() for name in rows[0]]
+    names = [name.strip() for name in next(rows)]
     if len(set(names)) != len(names):
         raise InputError("two columns have the same name")
-    table = _table(rows[1:], names, "." if separator == "," else ",")
+    table = _table(rows, names, "." if separator == "," else ",")
     return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _told(comments)
 
 
@@ -54,16 +54,13 @@ def write(values: dict[str, Any]) -> bytes:
     return "\n".join([*told, ",".join(columns), *map(",".join, cells), ""]).encode()
 
 
-def _table(rows: list[list[str]], names: list[str], comma: str) -> np.ndarray:
+def _table(rows: Iterable[list[str]], names: list[str], comma: str) -> np.ndarray:
+    found = []
     for k, row in enumerate(rows):
         if len(row) != len(names):
             raise InputError(f"row {k + 1} has {len(row)} values, the first line names {len(names)} columns")
-    return np.stack(
-        [
-            np.array([_number(*cell, k, comma) for cell in zip(row, names, strict=True)])
-            for k, row in enumerate(rows)
-        ]
-    )
+        found.append(np.array([_number(*cell, k, comma) for cell in zip(row, names, strict=True)]))
+    return np.stack(found)
 
 
 def _number(value: str, name: str, row: int, comma: str) -> float:
