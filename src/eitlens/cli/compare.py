@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from typer.core import TyperCommand
 
 from eitlens.cli import sequence_files as sequence
@@ -117,7 +118,9 @@ def _phantom(path: Path | None) -> "Phantom | None":
 
 def _table(rows: "Sequence[Compared]") -> Table:
     scored = any(row.scores is not None for row in rows)
-    table = Table("method", "shows", "noise", "misfit", "seconds", *(_SCORES if scored else ()))
+    heads = ("noise", "misfit", "seconds", *(_SCORES if scored else ()))
+    # A name that is cut off cannot be typed again.
+    table = Table(Column("method", no_wrap=True), Column("shows", no_wrap=True), *heads, box=SIMPLE_HEAD)
     for row in rows:
         if row.found is not None:
             one, score = row.found, row.scores
@@ -129,8 +132,8 @@ def _table(rows: "Sequence[Compared]") -> Table:
     return table
 
 
-_SCORES = ("position error", "Dice", "error of σ")
-"""Of half the longer side of the body; the overlap; relative, where the image is σ or its change."""
+_SCORES = ("position", "Dice", "σ")
+"""The error of the place over half the longer side of the body; the overlap; the error of σ, where it is shown."""
 
 
 def _percent(value: float | None) -> str:
