@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,7 +131,7 @@ def ours(given: Set, pattern: Pattern) -> dict[str, dict[str, Any]]:
     told = {}
     for name, method in (("one-step", "noser"), ("GREIT", "greit")):
         solver = prepared(method, given, pattern)
-        seconds, images = fastest(lambda solver=solver: solver.solve(given.v1, given.v0))
+        seconds, images = fastest(partial(solver.solve, given.v1, given.v0))
         errors = [
             position_error(DISK, torch.from_numpy(x), c) for x, c in zip(images, given.places, strict=True)
         ]

@@ -13,10 +13,11 @@ the reference. For each method of `METHODS` that images readings of electrodes:
 Each frame is imaged by itself, so that each has its own strength. `seconds` are of an image, its share of what is made
 once for a tank included.
 
-docs/classical.md quotes what `--out results/classical.json` keeps.
+Results of methods that are not asked for are kept. docs/classical.md has what `--out results/classical.json` writes.
 """
 
 import argparse
+import json
 import math
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +38,7 @@ from eitlens.phantom import Phantom, circle
 
 LEVELS, COUNTS, SIGMA, CONTRAST, GRID = (1e-4, 1e-3, 1e-2), (16, 32), 0.3, 5.0, 48
 TANK = Disk(GRID, scale=0.1)
-NOT_OF_ELECTRODES = ("network", "posterior", "dsm", "minimise")
+NOT_OF_ELECTRODES = ("network", "posterior", "dsm", "index", "minimise")
 """Methods that read densities at points of the boundary, or image something else than σ."""
 SIMPLER = (
     ("noser", "tikhonov", "error"),
@@ -48,6 +49,10 @@ SIMPLER = (
     ("total-variation", "gauss-newton", "error"),
 )
 """A method, the simpler one that it should beat, and by what, in the mean over layouts and levels of noise."""
+
+
+Record = dict[str, dict[str, dict[str, dict[str, float]]]]
+"""Scores by electrodes, level of noise, method and metric."""
 
 
 class Case(NamedTuple):
@@ -141,7 +146,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT / "classical.json")
     given = parser.parse_args()
     bodies = tanks(given.tanks)
-    record: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    record = kept(given.out, given.tanks)
     for count in COUNTS:
         for tau in LEVELS:
             one = case(count, tau, bodies)
@@ -150,13 +155,20 @@ def main() -> None:
                 if found is None:
                     continue
                 record.setdefault(f"{count}", {}).setdefault(f"{tau:g}", {})[name] = found
+                write_json(given.out, {"tanks": given.tanks, "scores": record})
                 told = ", ".join(f"{key} {value:.3g}" for key, value in found.items())
                 print(f"  {count} electrodes, noise {tau:g}, {name}: {told}", flush=True)
-    write_json(given.out, {"tanks": given.tanks, "scores": record})
     assess(record)
 
 
-def assess(record: dict[str, dict[str, dict[str, dict[str, float]]]]) -> None:
+def kept(out: Path, count: int) -> Record:
+    """What an earlier run has of the same tanks: methods that are asked for now are added or replaced."""
+    found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    scores: Record = found["scores"] if found.get("tanks") == count else {}
+    return scores
+
+
+def assess(record: Record) -> None:
     """Expect each method to beat the simpler one."""
     cells = [levels for layouts in record.values() for levels in layouts.values()]
     for name, simpler, key in SIMPLER:
