@@ -28,7 +28,7 @@ from eitlens.measure.base import Measurement
 DATA = Path(__file__).parents[2] / "shared" / "real"
 SCENES_A_ROW = 2
 GRID = 64
-WIDTH, COLOURS = 800, 32  # of the small picture
+WIDTH, COLOURS = 860, 96  # of the small picture
 NEAR = 0.1
 """Radii of the tank: of a target's image from where the photograph shows it."""
 
@@ -122,7 +122,9 @@ def shrink(picture_file: Path, small: Path) -> None:
     """The picture for a page, in few colours."""
     whole = Image.open(picture_file).convert("RGB")
     size = (WIDTH, whole.height * WIDTH // whole.width)
-    whole.resize(size, Image.Resampling.LANCZOS).quantize(COLOURS, dither=Image.Dither.NONE).save(small, optimize=True)
+    smaller = whole.resize(size, Image.Resampling.LANCZOS)
+    few = smaller.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(small, optimize=True)
 
 
 def main() -> None:
