@@ -26,9 +26,9 @@ from eitlens.classical.gauss_newton import (
     image_of,
     others,
 )
+from eitlens.classical.lattice import Lattice
 from eitlens.classical.newton import Deviations, Estimate, Linearisation, Progress, TankProblem, Unknowns
 from eitlens.classical.tank_frame import TankFrame
-from eitlens.classical.tank_model import Lattice
 
 _STRONGEST, _FACTOR = 20.0, 0.5  # λ of the first step where it is looked for, and from step to step
 _LAGS = 4  # solutions a step: the weights change little after them
