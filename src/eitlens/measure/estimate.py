@@ -12,8 +12,10 @@ They need no more than the readings tell: where two δσ have the same readings,
 is followed is chosen by generalised cross validation, which also tells the noise.
 
 The prior is white noise whose variance at a place is one over the root of the sum of squares of the readings' response
-to it, as in the exponent ½ of NOSER. With an even variance all that is seen is drawn to the electrodes, where a little
-change tells much (validation/electrode_data.py compares them).
+to it, as in the exponent ½ of NOSER: with an even variance what is seen is drawn to the electrodes, where a little
+change tells much, and the data are a little worse. It matters more that the strength of the prior has a lower bound:
+without one, readings of little noise are trusted to better than the first order is, and circles are missed
+(validation/electrode_data.py has the figures).
 
 The currents are taken to be even under an electrode, and in as many waves along the boundary as there are electrodes.
 

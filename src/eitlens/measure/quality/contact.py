@@ -14,9 +14,11 @@ _MOST_LOST = 0.5  # of the readings: an electrode that is in more of them cannot
 
 
 def electrodes(model: TankModel) -> list[Explanation]:
-    """Each electrode in turn: dead, or just not to be relied on."""
-    numbers = range(1, model.measurement.electrodes.count + 1)
-    return [found for number in numbers for found in (_dead(model, number), *_unreliable(model, number))]
+    """Each electrode that is still read, in turn: dead, or just not to be relied on."""
+    pattern, seen = model.measurement.pattern, model.readings.isfinite()
+    numbers = range(1, pattern.electrodes + 1)
+    read = [number for number in numbers if bool((seen & ~without(pattern, number)).any())]
+    return [found for number in read for found in (_dead(model, number), *_unreliable(model, number))]
 
 
 def _dead(model: TankModel, number: int) -> Explanation:
