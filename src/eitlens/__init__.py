@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Electrodes,
         Instrument,
         Pattern,
+        TankConfig,
         empty_tank,
         simulate_readings,
     )
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
+        ObjectSampler,
         Phantom,
         PhantomBatch,
         Polygon,
@@ -107,6 +109,7 @@ __all__ = [
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
+    "ObjectSampler",
     "Pattern",
     "Phantom",
     "PhantomBatch",
@@ -119,6 +122,7 @@ __all__ = [
     "Solver",
     "Square",
     "Star",
+    "TankConfig",
     "add_noise",
     "add_white_noise",
     "area_fraction",
