@@ -91,6 +91,14 @@ class PhantomBatch:
                 groups.append(group)
         return PhantomBatch(tuple(groups), self.outside)
 
+    def outlined(self) -> "PhantomBatch":
+        """The same conductivity by shapes whose level sets are quick; their parameters are others."""
+        kinds = [group.kind.outlined(group.parameters) for group in self.groups]
+        groups = (
+            replace(g, kind=kind, parameters=rows) for g, (kind, rows) in zip(self.groups, kinds, strict=True)
+        )
+        return PhantomBatch(tuple(groups), self.outside)
+
     def with_conductivity(self, inside: float, outside: float) -> "PhantomBatch":
         """The same shapes with other conductivities."""
         checks.positive_number(inside, "inside conductivity")

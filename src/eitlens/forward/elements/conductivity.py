@@ -81,7 +81,7 @@ class Bodies(NamedTuple):
 
     def part(self, rows: slice) -> "Bodies":
         """Some of them."""
-        some = self.phantoms[rows].trimmed() if self.phantoms else None
+        some = self.phantoms[rows].trimmed().outlined() if self.phantoms else None
         return self._replace(phantoms=some, values=self.values[rows], outside=self.outside[rows])
 
     def at_points(self, frame: MeshFrame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
