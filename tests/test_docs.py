@@ -45,8 +45,11 @@ def test_the_python_about_data_sets_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_a_data_set_shows_the_defaults():
-    (text,) = blocks("data_format.md", "json")
+    text, tanks = blocks("data_format.md", "json")
     assert DataConfig.from_dict(json.loads(text)) == DataConfig("mine")
+    assert DataConfig.from_dict(json.loads(tanks)).tank == eit.TankConfig(
+        scale=0.1, height=0.05, impedance=1e-4
+    )
 
 
 def test_the_python_about_training_runs(tmp_path, monkeypatch):
