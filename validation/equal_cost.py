@@ -150,10 +150,7 @@ def main() -> None:
     for name in (FOLLOWED, LINEAR):
         limit, theirs = curves[name][-1]
         quick = min(error for ms, error in curves[INTEGRALS] if ms <= limit)
-        expect(
-            quick < theirs / 10,
-            f"in the time of {name}, off by {theirs:.1e}, boundary integrals are by {quick:.1e}",
-        )
+        expect(quick < theirs / 10, f"{name}: {theirs:.1e} off, boundary integrals in its time {quick:.1e}")
 
 
 def add(curves: dict[str, list[Row]], name: str, row: Row) -> None:
