@@ -5,6 +5,7 @@ import torch
 
 from eitlens.domain import Disk
 from eitlens.electrodes import Electrodes, Pattern, TankConfig, simulate_readings
+from eitlens.forward.currents import CurrentsConfig
 from eitlens.measure import Measurement
 from eitlens.measure.plausible import unit_warning
 from eitlens.phantom import Phantom, circle
@@ -51,3 +52,12 @@ def test_missing_readings_do_not_matter() -> None:
         Electrodes.even(Disk(32, scale=0.1), 8), MILLI, volts, conductivity=0.3, height=HEIGHT
     )
     assert "milliamperes" in str(unit_warning(data))
+
+
+def test_an_image_comes_with_the_warning() -> None:
+    from eitlens.imaging.calibration import Calibration
+    from eitlens.imaging.warnings import input_flags
+
+    data = Measurement.of_electrodes(ROW, MILLI, VOLTS, EMPTY, conductivity=0.3, height=HEIGHT)
+    prepared = data.prepare(CurrentsConfig("cosine", 1), 1, Disk(32))
+    assert "units" in [flag.kind for flag in input_flags(prepared, None, Calibration())]

@@ -19,7 +19,7 @@ Quantity = Literal["probability", "index", "conductivity", "change"]
 class Flag:
     """A warning about an image: `kind` for programs, `text` for people.
 
-    Kinds: noise, amplitude, contrast, mean, gap, currents, posterior (see docs/measurements.md).
+    Kinds: noise, amplitude, contrast, mean, units, gap, currents, posterior (see docs/measurements.md).
     """
 
     kind: str

@@ -27,6 +27,8 @@ def input_flags(
     """Doubts from the data alone; `noisiest` is the largest noise in the training of the network, if there is one."""
     if too_noisy(noise, noisiest):
         yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {noisiest:.0%}")
+    if prepared.units is not None:
+        yield Flag("units", prepared.units)
     if prepared.mean > LARGEST_MEAN:
         yield Flag(
             "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"

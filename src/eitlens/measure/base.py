@@ -38,6 +38,7 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
+        units: what is wrong with the units of current or voltage, in a sentence; None where nothing seems to be.
     """
 
     difference: Data
@@ -48,6 +49,7 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
+    units: str | None = None
 
 
 class Measurement(ABC):

@@ -51,6 +51,8 @@ def estimated(
     measurement: "ElectrodeMeasurement", wanted: CurrentsConfig, fewest: int, domain: Domain
 ) -> Prepared:
     """The data of the wanted currents that the readings of the first frame tell."""
+    from eitlens.measure.plausible import unit_warning
+
     electrodes, pattern = measurement.electrodes, measurement.pattern
     change, present = _change(measurement)
     if not bool(present.any()):
@@ -70,7 +72,8 @@ def estimated(
     seen = torch.ones(data.shape, dtype=torch.bool)
     gap = float((torch.diff(electrodes.places.sort().values)).max()) if electrodes.count > 1 else 0.0
     unread = max(min(wanted.count, len(pattern.basis().stimulations)) - count, 0)
-    return Prepared(project(data), seen, fit.noise, gap, 0.0, 0.0, unread, domain)
+    units = unit_warning(measurement)
+    return Prepared(project(data), seen, fit.noise, gap, 0.0, 0.0, unread, domain, units)
 
 
 def _change(measurement: "ElectrodeMeasurement") -> tuple[Tensor, Bool[Tensor, "readings"]]:

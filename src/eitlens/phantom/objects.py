@@ -59,7 +59,7 @@ class ObjectSampler(Sampler):
 
     >>> phantom = eit.ObjectSampler(seed=3, body=eit.Disk(32)).phantom(1)
     >>> len(phantom.shapes), [0.01 <= sigma <= 100 for sigma in phantom.inside]
-    (2, [True, True])
+    (1, [True])
     """
 
     kind: ClassVar[type[Shape]] = RoundedPolygon
