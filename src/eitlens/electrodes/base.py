@@ -106,7 +106,7 @@ def by_elements(electrodes: Electrodes, shapes: PhantomBatch | None = None) -> E
 
 
 def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) -> Potentials:
-    """By exact electrodes and boundary integrals where they hold: smooth inclusions apart; or else by finite elements.
+    """Solve by exact electrodes and boundary integrals for smooth inclusions apart, or else by finite elements.
 
     Whatever else may be wrong, the elements say as well.
     """
