@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eitlens import imaging, models
-    from eitlens.classical import direct_sampling, index_function, picard_sum
+    from eitlens.classical import (
+        LinearImage,
+        TimeDifference,
+        direct_sampling,
+        fit_greit,
+        index_function,
+        linear_image,
+        picard_sum,
+    )
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
     from eitlens.electrodes import (
@@ -45,8 +53,16 @@ if TYPE_CHECKING:
         add_white_noise,
         currents,
     )
-    from eitlens.imaging import Imager, Reconstruction, reconstruct
-    from eitlens.measure import Measurement
+    from eitlens.imaging import (
+        Imager,
+        Reconstruction,
+        gauss_newton,
+        level_sets,
+        outlines,
+        reconstruct,
+        total_variation,
+    )
+    from eitlens.measure import Measurement, Setup
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -83,6 +99,7 @@ _FLOORS = (
     "feature",
     "electrodes",
     "classical",
+    "measure",
     "dataset",
     "imaging",
 )
@@ -106,6 +123,7 @@ __all__ = [
     "InputError",
     "Instrument",
     "LevelSet",
+    "LinearImage",
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
@@ -118,11 +136,13 @@ __all__ = [
     "Reconstruction",
     "RoundedPolygon",
     "Sensitivity",
+    "Setup",
     "SmoothBody",
     "Solver",
     "Square",
     "Star",
     "TankConfig",
+    "TimeDifference",
     "add_noise",
     "add_white_noise",
     "area_fraction",
@@ -132,11 +152,16 @@ __all__ = [
     "currents",
     "direct_sampling",
     "empty_tank",
+    "fit_greit",
+    "gauss_newton",
     "harmonic_extension",
     "imaging",
     "index_function",
     "indicator",
+    "level_sets",
+    "linear_image",
     "models",
+    "outlines",
     "picard_sum",
     "reconstruct",
     "rectangle",
@@ -144,6 +169,7 @@ __all__ = [
     "registered",
     "simulate_readings",
     "stack",
+    "total_variation",
 ]
 
 

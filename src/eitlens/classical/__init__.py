@@ -1,6 +1,19 @@
-"""Classical images straight from the boundary data, without training."""
+"""Classical images, without training: direct sampling from boundary data, linear images and GREIT from electrodes."""
 
 from eitlens.classical.dsm import Probe, direct_sampling, probing
+from eitlens.classical.greit import fit_greit
+from eitlens.classical.linear import LinearImage, linear_image
 from eitlens.classical.theorem1 import index_function, picard_sum
+from eitlens.classical.time_difference import TimeDifference
 
-__all__ = ["Probe", "direct_sampling", "index_function", "picard_sum", "probing"]
+__all__ = [
+    "LinearImage",
+    "Probe",
+    "TimeDifference",
+    "direct_sampling",
+    "fit_greit",
+    "index_function",
+    "linear_image",
+    "picard_sum",
+    "probing",
+]

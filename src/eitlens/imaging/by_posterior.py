@@ -16,9 +16,9 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import on_grid
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction
+from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.imaging.warnings import input_flags, sign_flags
-from eitlens.measure.base import Measurement, Prepared
+from eitlens.measure.base import Flag, Measurement, Prepared
 from eitlens.memory import chunk_size
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide import network as guides
@@ -46,10 +46,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     down on the posterior from large noise to small, and takes the longer the smaller it is. At the noise that the
     package's guide was trained for (`posterior.guide`) it is led: sooner there, and to the same posterior.
     """
-    if options.refine:
-        raise InputError("posterior: it has nothing to refine: leave out --refine")
-    if options.model is not None:
-        raise InputError("posterior: it has no network to choose: leave out --model")
+    options.only("posterior", "seconds")
     start = perf_counter()
     currents = CurrentsConfig("cosine", _CURRENTS)
     prepared = measurement.prepare(currents, 1, SQUARE)

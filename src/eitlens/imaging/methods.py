@@ -1,6 +1,14 @@
-"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line."""
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, `index`, and whatever joins `METHODS` with a line.
 
-from collections.abc import Callable
+A method is a function `(Measurement, Options) -> Reconstruction` that images the first frame. A method that is faster
+with many frames at once is a function `(Measurement, Options) -> Iterator[Reconstruction]` that yields an image a
+frame, in order, and joins as `Batched(function)`. `eitlens.imaging.images` runs either kind over a sequence. A function
+of one frame is called for each frame, with the same electrodes and pattern objects: what depends on these alone is best
+kept by `eitlens.memory.cached`. A method calls `options.only(name, …)` with the options that it takes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
 
 from jaxtyping import Float64
@@ -8,10 +16,12 @@ from torch import Tensor
 
 from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
-from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging.by_index import index
+from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
+from eitlens.imaging.by_tank import TANK
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
@@ -26,8 +36,20 @@ _CELLS, _CURRENTS = 200, 3  # the paper's
 Method = Callable[[Measurement, Options], Reconstruction]
 
 
+@dataclass(frozen=True)
+class Batched:
+    """A method that images all frames of a measurement, lazily; called like any other it images the first frame."""
+
+    frames: Callable[[Measurement, Options], Iterator[Reconstruction]]
+
+    def __call__(self, measurement: Measurement, options: Options) -> Reconstruction:
+        """Image the first frame."""
+        return next(self.frames(measurement.frame(0), options))
+
+
 def network(measurement: Measurement, options: Options) -> Reconstruction:
     """A trained network, calibrated; see `Imager`."""
+    options.only("network", "model", "refine")
     imager = load(options.model, options.device)
     return imager(measurement, refine=options.refine, tau=options.tau, n=options.n)
 
@@ -35,24 +57,26 @@ def network(measurement: Measurement, options: Options) -> Reconstruction:
 @free_cores_only()
 def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     """Direct sampling of up to three cosine currents: no training, no probability."""
-    if options.refine:
-        raise InputError("dsm: its image is no probability and cannot be refined: leave out --refine")
-    if options.model is not None:
-        raise InputError("dsm: it has no network to choose: leave out --model")
+    options.only("dsm")
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = measurement.prepare(CurrentsConfig("cosine", _CURRENTS), 1, domain)
-    image = scaled_index(domain, prepared.difference)
+    image = scaled_index(domain, prepared.difference, prepared.weights)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
     seconds = perf_counter() - start
     return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", seconds, quantity="index")
 
 
-def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
+def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None) -> Float64[Tensor, "nx ny"]:
     """The index of direct sampling over its largest value, as an image from 0 to 1."""
-    index = direct_sampling(domain, difference)
+    index = direct_sampling(domain, difference, weights=weights)
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
-METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
+_LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+
+METHODS: Registry[Method] = Registry(
+    "method",
+    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK},
+)

@@ -5,6 +5,7 @@ paper: densities of current and potentials at points of the boundary.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,17 @@ Frames = Float64[Tensor, "frames readings"]
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A warning about data or their image: `kind` for programs, `text` for people.
+
+    Kinds: noise, amplitude, contrast, mean, gap, currents, units, reference, posterior (see docs/measurements.md).
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """Data in the form that a method reads: f - f0 of its own currents at the nodes of its own grid.
 
@@ -38,7 +50,8 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
-        units: what is wrong with the units of current or voltage, in a sentence; None where nothing seems to be.
+        doubts: what else is doubtful about them.
+        weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
     """
 
     difference: Data
@@ -49,7 +62,8 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
-    units: str | None = None
+    doubts: tuple[Flag, ...] = ()
+    weights: Float64[Tensor, "currents"] | None = None
 
 
 class Measurement(ABC):
@@ -87,6 +101,10 @@ class Measurement(ABC):
         def source(self) -> str:
             """The file it was read from."""
 
+        @property
+        def times(self) -> Float64[Tensor, "frames"] | None:
+            """The time of each frame in seconds, where it is known."""
+
     @property
     @abstractmethod
     def frames(self) -> int:
@@ -95,6 +113,23 @@ class Measurement(ABC):
     @abstractmethod
     def frame(self, number: int) -> "Measurement":
         """The measurement of one frame, counted from 0."""
+
+    def selected(self, rows: Sequence[int]) -> "Measurement":
+        """The measurement of some frames, counted from 0, in the order given; the reference stays."""
+        raise self._single("chosen")
+
+    def averaged(self, count: int | None = None) -> "Measurement":
+        """The means of so many frames in a row each, of all for None; what is left at the end is left out."""
+        raise self._single("averaged")
+
+    def against(self, reference: Any) -> "Measurement":
+        """The measurement compared with another, or with some of its own frames (counted from 0)."""
+        raise self._single("compared")
+
+    def _single(self, action: str) -> InputError:
+        return InputError(
+            f"{self.source or 'measurement'}: it has one frame and its own reference: no frames can be {action}"
+        )
 
     def prepare(self, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
         """As many of the wanted currents as the injected ones make, at least `fewest`, at the nodes of a grid.
