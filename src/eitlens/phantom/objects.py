@@ -1,0 +1,204 @@
+"""Random objects as they are put into tanks: of many forms, some that conduct better and some worse than the water."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float64, Int64
+from torch import Tensor
+
+from eitlens import checks, random
+from eitlens.domain.base import Domain
+from eitlens.errors import ConvergenceError, InputError
+from eitlens.phantom.base import Shape
+from eitlens.phantom.batch import PhantomBatch, ShapeGroup
+from eitlens.phantom.ellipse import Ellipse
+from eitlens.phantom.sampling import Attempt, Range, Sampler
+from eitlens.phantom.smooth import RoundedPolygon, Star
+
+FORMS = ("circle", "ellipse", "polygon", "rectangle", "cross", "star")
+_NUMBERS = 18
+"""Uniform numbers an object is made of beside its circle: form, angle, proportions, kind and size of σ, corners, 12."""
+_CORNERS = 12
+"""Of a cross; polygons have 3 to 6."""
+_SLIMMEST, _ARMS = 0.35, (0.25, 0.5)
+"""The least proportion of an ellipse or rectangle, and the width of a cross's bars over their length."""
+_POLYGON = 0.7
+"""The least distance of a polygon's corner from the centre, over its size."""
+_RADIUS, _WAVE = 0.75, 0.08
+"""Radius of a star and the most height of each of its three waves, over its size."""
+_QUARTERS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+_ARM = (((1, 0), (0, -1)), ((1, 0), (0, 1)), ((0, 1), (0, 1)))
+"""Three corners of a cross: x and y, each as multiples of half a bar's length and half its width."""
+_TRIES, _ROUNDS = 16, 64
+"""Places at once that are tried for an object, and how often before giving up."""
+Objects = Float64[Tensor, "batch objects numbers"]
+Circles = Float64[Tensor, "batch objects 3"]
+"""Centre and radius."""
+
+
+class _Rows(NamedTuple):
+    """The objects in each of three kinds of shapes, and which of them each is."""
+
+    ellipse: Float64[Tensor, "batch objects 5"]
+    polygon: Float64[Tensor, "batch objects 24"]
+    star: Float64[Tensor, "batch objects 11"]
+    kind: Int64[Tensor, "batch objects"]
+
+
+@dataclass(frozen=True)
+class ObjectSampler(Sampler):
+    """Random objects in a tank: one to `count` circles, ellipses, polygons, rectangles, crosses and stars.
+
+    All forms and all numbers of objects are equally likely. Each object has a circle of its own, of a radius from
+    `size`, in which it just fits. They are placed one after the other: each circle stays `gap` away from the boundary
+    of the body and, with `disjoint`, from the others. With equal chances an object conducts worse or better than the
+    body around: σ / `outside` is from `resistive` or from `conductive`, and its logarithm is uniform there. Corners are
+    rounded by `radius`. Lengths are in units of the body's coordinates.
+
+    >>> phantom = eit.ObjectSampler(seed=3, body=eit.Disk(32)).phantom(1)
+    >>> len(phantom.shapes), [0.01 <= sigma <= 100 for sigma in phantom.inside]
+    (1, [True])
+    """
+
+    kind: ClassVar[type[Shape]] = RoundedPolygon
+    """One of three kinds, all of them smooth."""
+    seed: int
+    body: Domain
+    count: int = 4
+    size: Range = (0.1, 0.35)
+    disjoint: bool = True
+    gap: float = 0.04
+    outside: float = 1.0
+    resistive: Range = (0.01, 0.5)
+    conductive: Range = (2.0, 100.0)
+    radius: float = 0.01
+
+    def __post_init__(self) -> None:
+        checks.at_least("ObjectSampler: count", self.count, 1)
+        for name, least, most in (("size", 0.0, 1.0), ("resistive", 0.0, 1.0), ("conductive", 1.0, math.inf)):
+            low, high = checks.physics(getattr(self, name), name).tolist()
+            object.__setattr__(self, name, (low, high))
+            if not least < low <= high < most:
+                raise InputError(f"{name}=({low}, {high}): expected {least:g} < low <= high < {most:g}")
+        if not 0 <= self.gap < 1:
+            raise InputError(f"ObjectSampler: expected a gap from 0 to 1, got {self.gap}")
+        checks.positive_number(self.outside, "outside conductivity")
+        checks.positive_number(self.radius, "ObjectSampler: radius")
+
+    def draw(self, index: Int64[Tensor, "batch"], attempt: Attempt = 0) -> Objects:
+        """Uniform numbers of the objects, without their places."""
+        u = random.uniform(self.seed, index, _NUMBERS * self.count, stream=attempt)
+        return torch.unflatten(u, -1, (self.count, _NUMBERS))
+
+    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
+        """The phantoms with these indices, on the device of `index`."""
+        rank = torch.arange(self.count, device=index.device).expand(len(index), -1)
+        many = random.uniform(random.mixed(self.seed, "objects", 0), index, 1)
+        present = rank <= torch.floor(many * self.count)
+        u, circles = self.draw(index), self._placed(index, present)
+        shapes, inside = _rows(u, circles), self._conductivity(u)
+        rounded = torch.cat([torch.full_like(circles[..., :1], self.radius), shapes.polygon], -1)
+        kinds: tuple[tuple[type[Shape], Tensor], ...] = (
+            (Ellipse, shapes.ellipse),
+            (RoundedPolygon, rounded),
+            (Star, shapes.star),
+        )
+        groups = [
+            ShapeGroup(kind, parameters, present & (shapes.kind == k), rank, inside)
+            for k, (kind, parameters) in enumerate(kinds)
+        ]
+        return PhantomBatch(tuple(groups), u.new_full((len(index),), self.outside))
+
+    def _placed(self, index: Int64[Tensor, "batch"], present: Bool[Tensor, "batch objects"]) -> Circles:
+        """The circles; those of objects that are not there are somewhere in the middle."""
+        found = torch.zeros(len(index), self.count, 3, dtype=torch.float64, device=index.device)
+        found[..., 2] = self.size[0]
+        for k in range(self.count):
+            left = torch.nonzero(present[:, k]).flatten()
+            for block in range(_ROUNDS):
+                if not len(left):
+                    break
+                u = random.uniform(self._places(block), index[left], 3 * _TRIES, stream=k)
+                trial = self._circles(torch.unflatten(u, -1, (_TRIES, 3)))
+                good = self._fits(trial, found[left, : k if self.disjoint else 0])
+                done, first = good.any(1), good.to(torch.int8).argmax(1)
+                found[left[done], k] = trial[done, first[done]]
+                left = left[~done]
+            if len(left):
+                raise ConvergenceError(
+                    f"object {k + 1} of a radius from {self.size} finds no place in the {self.body.name} in "
+                    f"{_ROUNDS * _TRIES} draws: take fewer or smaller objects, or a smaller gap (now {self.gap})"
+                )
+        return found
+
+    def _places(self, block: int) -> int:
+        return random.mixed(self.seed, "places", block)
+
+    def _circles(self, u: Float64[Tensor, "batch tries 3"]) -> Float64[Tensor, "batch tries 3"]:
+        """Anywhere in the box around the body."""
+        radius = self.size[0] + (self.size[1] - self.size[0]) * u[..., 2:]
+        return torch.cat([2 * u[..., :2] - 1, radius], -1)
+
+    def _fits(self, trial: Float64[Tensor, "batch tries 3"], others: Circles) -> Bool[Tensor, "batch tries"]:
+        """Whether a circle is in the body and apart from the others."""
+        room = self.body.clearance(trial[..., :2]) - trial[..., 2] > self.gap
+        apart = trial[:, :, None, :2] - others[:, None, :, :2]
+        reach = trial[:, :, None, 2] + others[:, None, :, 2] + self.gap
+        fits: Tensor = room & (apart.square().sum(-1) > reach.square()).all(-1)
+        return fits
+
+    def _conductivity(self, u: Objects) -> Float64[Tensor, "batch objects"]:
+        ends = torch.tensor([self.resistive, self.conductive], dtype=torch.float64, device=u.device)
+        low, high = ends.log()[(u[..., 3] >= 0.5).long()].unbind(-1)
+        return self.outside * torch.exp(low + (high - low) * u[..., 4])
+
+
+def _rows(u: Objects, circles: Circles) -> _Rows:
+    """The shapes in their circles."""
+    form = torch.floor(u[..., 0] * len(FORMS)).long()
+    center, size = circles[..., :2], circles[..., 2:]
+    slim = torch.where(form[..., None] == 0, 1.0, _SLIMMEST + (1 - _SLIMMEST) * u[..., 2:3])
+    ellipse = torch.cat([center, size, slim * size, 2 * math.pi * u[..., 1:2]], -1)
+    corners = torch.where((form == 3)[..., None, None], _rectangle(slim), _polygon(u))
+    corners = torch.where((form == 4)[..., None, None], _cross(u), corners)
+    polygon = center[..., None, :] + size[..., None] * _turned(corners, u[..., 1, None])
+    cos, sin = random.turn(u[..., 9:12])
+    waves = (_WAVE * size * u[..., 6:9])[..., None] * torch.stack([cos, sin], -1)
+    star = torch.cat([center, _RADIUS * size, torch.zeros_like(center), waves.flatten(-2)], -1)
+    kind = torch.tensor([0, 0, 1, 1, 1, 2], device=u.device)[form]
+    return _Rows(ellipse, polygon.flatten(-2), star, kind)
+
+
+def _turned(
+    corners: Float64[Tensor, "*batch corners 2"], turns: Tensor
+) -> Float64[Tensor, "*batch corners 2"]:
+    (cos, sin), (x, y) = random.turn(turns), corners.unbind(-1)
+    return torch.stack([cos * x - sin * y, sin * x + cos * y], -1)
+
+
+def _polygon(u: Objects) -> Float64[Tensor, "*batch 12 2"]:
+    """Three to six corners, one in each sector of equal angle; the last again and again."""
+    count = 3 + torch.floor(4 * u[..., 5:6])
+    number = torch.minimum(torch.arange(_CORNERS, device=u.device), count - 1).long()
+    jitter, length = u[..., 6:12].gather(-1, number), u[..., 12:18].gather(-1, number)
+    cos, sin = random.turn((number + 0.5 * jitter) / count)
+    distance = _POLYGON + (1 - _POLYGON) * length
+    return torch.stack([distance * cos, distance * sin], -1)
+
+
+def _rectangle(slim: Float64[Tensor, "*batch 1"]) -> Float64[Tensor, "*batch 12 2"]:
+    """Four corners at the distance 1; the last again and again."""
+    signs = slim.new_tensor([(-1, -1), (1, -1), (1, 1), *[(-1, 1)] * 9])
+    half = torch.cat([torch.ones_like(slim), slim], -1) / (1 + slim.square()).sqrt()
+    return signs * half[..., None, :]
+
+
+def _cross(u: Objects) -> Float64[Tensor, "*batch 12 2"]:
+    """Twelve corners, eight of them at the distance 1."""
+    width = _ARMS[0] + (_ARMS[1] - _ARMS[0]) * u[..., 2:3]
+    half = torch.cat([torch.ones_like(width), width], -1) / (1 + width.square()).sqrt()
+    x, y = (u.new_tensor(_ARM) @ half[..., None, :, None])[..., 0].unbind(-1)
+    arms = [torch.stack([c * x - s * y, s * x + c * y], -1) for c, s in _QUARTERS]
+    return torch.cat(arms, -2)
