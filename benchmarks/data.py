@@ -120,7 +120,7 @@ def solving(config: DataConfig, device: torch.device) -> float:
     """Seconds a sample for the boundary data alone, in one batch of a shard's size."""
     simulator = Simulator.build(config, device)
     phantoms = simulator.sampler.sample(torch.arange(min(config.shard, config.count), device=device))
-    taken = seconds(lambda: simulator.solver.difference(phantoms, simulator.currents), device, repeat=3)
+    taken = seconds(lambda: simulator.measure(phantoms), device, repeat=3)
     return taken / len(phantoms)
 
 

@@ -1,18 +1,14 @@
-"""How fast finite elements are: against pyEIT on one core, and tanks a second on a GPU.
+"""How fast finite elements are: tanks a second on a GPU.
 
-    python benchmarks/elements.py [--device cuda] [--pyeit FOLDER/bin/python] [--bodies 4096]
+    python benchmarks/elements.py [--device cuda] [--bodies 4096]
 
-1. With --pyeit, the Python of an environment with pyEIT: a disk, 16 electrodes, adjacent currents, σ by triangle, about
-   1,500 and 6,000 nodes, one body, 32 bodies, the Jacobian. pyEIT has linear elements and point electrodes; ours are
-   quadratic ones and the complete electrode model on as many nodes.
-2. Without it, tanks a second on the device: 32 electrodes, currents through every second one (rank 15), three shapes
-   of contrasts from 1/200 to 200, from phantoms to U - U0 and from σ by triangle to U; stages, residuals, and a
-   variant in float32 with a step of refinement, and one as a CUDA graph.
+32 electrodes, currents through every second one (rank 15), three shapes of contrasts from 1/200 to 200, from phantoms
+to U - U0 and from σ by triangle to U; stages, residuals, and a variant in float32 with a step of refinement, and one as
+a CUDA graph. Against pyEIT: benchmarks/pyeit.py.
 """
 
 import argparse
 import math
-import subprocess
 import time
 from collections.abc import Callable
 
@@ -27,27 +23,6 @@ from eitlens.forward.elements.sweep import factorise, substitute
 from eitlens.forward.elements.system import ElementSystem, assemble
 from eitlens.forward.elements.tree import Tree
 from eitlens.phantom import Ellipse, Phantom, PhantomBatch, stack
-
-SIZES = ((0.2, 0.05), (0.0525, 0.0247))  # ours and pyEIT's, for about 1,500 and 6,000 nodes
-THEIRS = """
-import sys, time
-import numpy as np
-import pyeit.eit.protocol as protocol
-import pyeit.mesh as mesh
-from pyeit.eit.fem import EITForward
-body = mesh.create(16, h0=float(sys.argv[1]))
-model = EITForward(body, protocol.create(16, dist_exc=1, step_meas=1, parser_meas="std"))
-sigma = np.random.default_rng(0).uniform(0.5, 2.0, len(body.element))
-def fastest(action, times):
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - start)
-    return min(found)
-print(len(body.node), fastest(lambda: model.solve_eit(perm=sigma), 5))
-print(fastest(lambda: model.compute_jac(perm=sigma), 1))
-"""
 
 
 def tank(
@@ -71,38 +46,6 @@ def fastest(action: Callable[[], object], device: torch.device, seconds: float =
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def against_pyeit(python: str) -> None:
-    """One table, both in this run on one thread."""
-    cpu = torch.device("cpu")
-    torch.set_num_threads(1)
-    given = torch.eye(16, dtype=torch.float64) - torch.eye(16, dtype=torch.float64).roll(1, 1)
-    print(f"{'':28}{'nodes':>8}{'one, ms':>10}{'of 32, ms':>11}{'Jacobian, ms':>14}")
-    for ours, theirs in SIZES:
-        compare(python, str(theirs), tank(16, 0.5, 0.01, ours, cpu), given)
-
-
-def compare(python: str, theirs: str, solver: ElementElectrodeSolver, given: Tensor) -> None:
-    """Three lines of the table."""
-    cpu, count = torch.device("cpu"), len(solver.body.mesh.triangles)
-    sigma = torch.rand(32, count, dtype=torch.float64) * 1.5 + 0.5
-    with torch.inference_mode():
-        one = fastest(lambda: solver.voltages(sigma[0], given), cpu)
-        many = fastest(lambda: solver.voltages(sigma, given), cpu) / 32
-    matrix = fastest(lambda: solver.jacobian(sigma[0], given, given).matrix(), cpu)
-    command, single = [python, "-c", THEIRS, theirs], {"OMP_NUM_THREADS": "1"}
-    told = subprocess.run(command, capture_output=True, text=True, check=True, env=single)
-    nodes, forward, jacobian = map(float, told.stdout.split())
-    for name, size, row in (
-        ("pyEIT", nodes, (forward, forward, jacobian)),
-        ("eitlens", solver.body.mesh.nodes, (one, many, matrix)),
-    ):
-        print(f"{name:28}{size:8.0f}{1e3 * row[0]:10.2f}{1e3 * row[1]:11.2f}{1e3 * row[2]:14.2f}")
-    print(
-        f"{'times as fast':28}{'':8}{forward / one:10.1f}{forward / many:11.1f}{jacobian / matrix:14.1f}",
-        flush=True,
-    )
 
 
 def tanks(count: int, device: torch.device) -> PhantomBatch:
@@ -222,14 +165,10 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--pyeit")
     parser.add_argument("--bodies", type=int)
     parser.add_argument("--part", type=int, default=256)
     given = parser.parse_args()
     device = torch.device(given.device)
-    if given.pyeit:
-        against_pyeit(given.pyeit)
-        return
     for size in (0.17, 0.1):
         on_device(device, given.bodies or (4096 if device.type == "cuda" else 16), given.part, size)
 

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from eitlens.device import pick_device
+from eitlens.domain import Disk
 from eitlens.evaluate.ktc import ktc_score
 from eitlens.feature.maps import MapPrior
 from eitlens.feed.tanks import Bodies, Spread, TankExample, examples
@@ -47,6 +48,14 @@ TOY = {"bank": 512, "block": 64, "fit": 512, "pairs": 16, "changes": 128, "batch
 SMALL = {"width": 64, "layers": 2, "heads": 2, "hidden": 64, "fine": 16, "grid": 16}
 
 
+def objects(seed: int) -> ObjectSampler:
+    """What is put into the tanks."""
+    ends = (0.005, 0.16), (4.0, 160.0)
+    return ObjectSampler(
+        seed, Disk(4), size=(0.1, 0.5), gap=0.03, resistive=ends[0], conductive=ends[1], crowded=True
+    )
+
+
 def in_disk(pixels: int, device: torch.device) -> Tensor:
     """The pixels of the tank."""
     place = (torch.arange(pixels, device=device) + 0.5) * (2 / pixels) - 1
@@ -68,7 +77,7 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
     out: Path = given.out
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    bank = Bodies.simulated(ObjectSampler(seed=given.seed), given.bank, WAVES, device, given.block)
+    bank = Bodies.simulated(objects(given.seed), given.bank, WAVES, device, given.block)
     print(f"{given.bank} bodies after {time.monotonic() - start:.1f} s", flush=True)
     prior = MapPrior.fit(bank.maps[: given.fit].double(), MODES)
     known = devices(given.data, prior, device, given.pairs, given.changes, given.seed)
@@ -182,7 +191,7 @@ def score(given: argparse.Namespace, device: torch.device) -> None:
     known = devices(given.data, prior, device, _TEST_PAIRS, _FEW, given.seed + 99)
     changes = load_file(given.out / "changes.safetensors", device=str(device))
     known = [replace(one, changes=changes[str(k)]) for k, one in enumerate(known)]
-    bank = Bodies.simulated(ObjectSampler(seed=given.seed + 12345), given.test, WAVES, device, given.block)
+    bank = Bodies.simulated(objects(given.seed + 12345), given.test, WAVES, device, given.block)
     rows = torch.arange(given.test, device=device)
     result: dict[str, Any] = {"simulated": [], "training": []}
     for level in range(1, LEVELS + 1):

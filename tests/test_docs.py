@@ -15,6 +15,7 @@ from eitlens.dataset import DataConfig, SamplerConfig, SolverConfig, generate
 from eitlens.paper.page import Places
 from eitlens.paper.quotes import refresh, sources
 from eitlens.phantom import files as phantoms
+from eitlens.phantom import sequence
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
@@ -46,8 +47,11 @@ def test_the_python_about_data_sets_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_a_data_set_shows_the_defaults():
-    (text,) = blocks("data_format.md", "json")
+    text, tanks = blocks("data_format.md", "json")
     assert DataConfig.from_dict(json.loads(text)) == DataConfig("mine")
+    assert DataConfig.from_dict(json.loads(tanks)).tank == eit.TankConfig(
+        scale=0.1, height=0.05, impedance=1e-4
+    )
 
 
 def test_the_python_about_training_runs(tmp_path, monkeypatch):
@@ -83,8 +87,17 @@ def test_the_python_about_sequences_runs():
 
 
 def test_the_phantom_of_the_page_can_be_simulated():
-    (text,) = blocks("measurements.md", "json")
+    text, moving = blocks("measurements.md", "json")
     assert len(phantoms.parse(text.encode(), "the page").shapes) == 3
+    first, last = sequence.parse(moving.encode(), "the page", eit.Disk(32, scale=0.1), 2, 0.5)
+    assert last.shapes[0].center[0] - first.shapes[0].center[0] == pytest.approx(0.2)
+
+
+def test_the_python_about_tanks_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(blocks("measurements.md", "python")[0], names)
+    assert names["files"].read("tank.npz").voltages.shape == (3, 208)
 
 
 def anchors(page: Path) -> set[str]:

@@ -29,13 +29,13 @@ from study import expect
 
 from eitlens.domain import Disk, Square
 from eitlens.electrodes import Electrodes, Pattern
-from eitlens.electrodes.base import simulated
 from eitlens.errors import InputError
 from eitlens.files import write_json
 from eitlens.forward import currents
 from eitlens.measure import Measurement, Setup
 from eitlens.measure.formats import frames_table, hdf5, matlab, npz, table, text
 from eitlens.measure.isolation import SafeParser
+from eitlens.measure.simulation import simulated
 from eitlens.phantom import Phantom
 
 SETUP = Setup(electrodes=16, pattern="adjacent")
@@ -59,12 +59,8 @@ _EDGES = [
 
 def samples() -> dict[str, bytes]:
     """A small sound file of every format."""
-    tank = Measurement.from_arrays(
-        simulated(
-            Electrodes.even(Disk(200, scale=0.1), 8), Pattern.named("adjacent", 8), Phantom([]), snr=60.0
-        ),
-        "",
-    )
+    electrodes = Electrodes.even(Disk(200, scale=0.1), 8)
+    tank = simulated(electrodes, Pattern.named("adjacent", 8), Phantom([]), snr=60.0)
     square = Square(16)
     points = Measurement.of_points(square.boundary(), currents.cosine(square, 2), currents.cosine(square, 2))
     found = {"tank.json": text.write(tank.to_dict()), "points.json": text.write(points.to_dict())}

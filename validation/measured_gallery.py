@@ -1,6 +1,6 @@
 """Classical images of measured tanks, of six devices, in one picture.
 
-    python validation/measured_gallery.py [--data ../shared/real] [--methods greit laplace] [--out FILE]
+    python validation/measured_gallery.py [--data ../shared/real] [--methods greit laplace] [--out FILE] [--small FILE]
 
 Difference images of targets against the empty tank (or an earlier time): seven targets of UEF 2017 beside their
 photographs, rods of Manchester, Montreal and IIRC, glass and metal of Ottawa, the chest phantom of Rensselaer, and the
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import matplotlib.image as images
 import torch
 from matplotlib.axes import Axes
+from PIL import Image
 from study import OUT, expect
 
 from eitlens.classical.merit import position_error
@@ -27,6 +28,7 @@ from eitlens.measure.base import Measurement
 DATA = Path(__file__).parents[2] / "shared" / "real"
 SCENES_A_ROW = 2
 GRID = 64
+WIDTH, COLOURS = 860, 96  # of the small picture
 NEAR = 0.1
 """Radii of the tank: of a target's image from where the photograph shows it."""
 
@@ -116,11 +118,21 @@ def check(scene: Scene, found: Reconstruction) -> None:
         expect(error < NEAR, f"{scene.title}, {found.method}: {error:.2f} radii from where it is")
 
 
+def shrink(picture_file: Path, small: Path) -> None:
+    """The picture for a page, in few colours."""
+    whole = Image.open(picture_file).convert("RGB")
+    size = (WIDTH, whole.height * WIDTH // whole.width)
+    smaller = whole.resize(size, Image.Resampling.LANCZOS)
+    few = smaller.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(small, optimize=True)
+
+
 def main() -> None:
     """Make the picture."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--methods", nargs="+", default=["greit", "laplace"])
+    parser.add_argument("--small", type=Path, help="a small copy, as docs/images/measured_gallery.png")
     parser.add_argument("--only", default="", help="scenes with this in their title")
     parser.add_argument("--out", type=Path, default=OUT / "measured_gallery.png")
     given = parser.parse_args()
@@ -144,6 +156,8 @@ def main() -> None:
             for one in found:
                 check(scene, one)
     print(given.out)
+    if given.small is not None:
+        shrink(given.out, given.small)
 
 
 if __name__ == "__main__":

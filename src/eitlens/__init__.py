@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Electrodes,
         Instrument,
         Pattern,
+        TankConfig,
         empty_tank,
         simulate_readings,
     )
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
+        ObjectSampler,
         Phantom,
         PhantomBatch,
         Polygon,
@@ -125,6 +127,7 @@ __all__ = [
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
+    "ObjectSampler",
     "Pattern",
     "Phantom",
     "PhantomBatch",
@@ -138,6 +141,7 @@ __all__ = [
     "Solver",
     "Square",
     "Star",
+    "TankConfig",
     "TimeDifference",
     "add_noise",
     "add_white_noise",

@@ -73,8 +73,8 @@ def test_every_command_has_a_line_an_example_and_helped_options(name):
 
 def test_the_commands_there_are():
     assert {
-        *("benchmark", "calibrate", "check", "demo", "doctor", "evaluate", "export", "figures", "generate"),
-        *("models", "reconstruct", "serve", "simulate", "sweep", "train"),
+        *("benchmark", "calibrate", "check", "compare", "demo", "doctor", "evaluate", "export", "figures"),
+        *("generate", "inspect", "models", "reconstruct", "serve", "simulate", "sweep", "train"),
     } == {name.split()[0] for name in COMMANDS}
 
 

@@ -8,6 +8,8 @@ from scipy.special import ellipk
 
 from eitlens.domain import Disk, Domain, Square, bodies
 from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern, simulate_readings
+from eitlens.electrodes.base import by_elements
+from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver, ElementElectrodeSolver
 from eitlens.phantom import Ellipse, Phantom, circle
 
@@ -90,3 +92,67 @@ def test_gradients_reach_the_electrodes() -> None:
         return on(Electrodes(body, *layout), 6).voltages(PHANTOM, neighbours(4))
 
     assert torch.autograd.gradcheck(volts, [value.requires_grad_() for value in values])
+
+
+def test_points_are_the_limit() -> None:
+    """Between points on the disk u is -(1/π) log of chords; finite elements come near."""
+    disk = Disk(32)
+    row, pattern = Electrodes.even(disk, 16, 0.0), Pattern.named("adjacent", 16)
+    angle = row.places
+
+    def potential(k: int, at: torch.Tensor) -> torch.Tensor:
+        chords = [(2 * torch.sin((at - angle[j % 16]) / 2)).abs() for j in (k, k + 1)]
+        return (torch.log(chords[1]) - torch.log(chords[0])) / math.pi
+
+    rows = [
+        potential(k, angle[m % 16]) - potential(k, angle[(m + 1) % 16]) for k in range(16) for m in range(16)
+    ]
+    expected = torch.stack(rows)[pattern.mask.flatten()]
+    found = simulate_readings(row, pattern, Phantom([]))
+    assert float((found - expected).abs().max() / expected.abs().max()) < 1e-9
+    same = Phantom(
+        [circle((0.2, 0.1), 0.3), circle((0.3, 0.1), 0.3)], 1.0
+    )  # overlap: not for boundary integrals
+    assert float((simulate_readings(row, pattern, same) - expected).abs().max() / expected.abs().max()) < 5e-4
+
+
+def test_a_point_that_drives_cannot_be_read() -> None:
+    row, pattern = Electrodes.even(Disk(32), 8, 0.0), Pattern.named("adjacent", 8, driven=True)
+    with pytest.raises(InputError, match="stimulation 1: an electrode that is a point"):
+        simulate_readings(row, pattern, Phantom([]))
+
+
+@pytest.mark.parametrize("sigma", [0.0, math.inf])
+def test_insulators_and_perfect_conductors_by_either_method(sigma: float) -> None:
+    row, currents = Electrodes.even(Disk(32), 8, 0.5, 1e-2), neighbours(8)
+    phantom = Phantom([circle((0.3, 0.1), 0.25)], sigma)
+    found, expected = (solver.difference(phantom, currents) for solver in (by_elements(row), on(row)))
+    assert float((found - expected).norm() / expected.norm()) < 1e-3
+
+
+def test_a_thin_shape_is_seen_where_another_is_crossed() -> None:
+    """Finer elements for it than by default: a bar through a circle of the body's own conductivity."""
+    row, pattern = Electrodes.even(Disk(32), 8, 0.5, 1e-2), Pattern.named("adjacent", 8)
+    bar, ghost = Ellipse((0.2, 0.1), (0.4, 0.03), 0.3), circle((0.2, 0.1), 0.2)
+    empty = simulate_readings(row, pattern, Phantom([]))
+    alone, crossed = (
+        simulate_readings(row, pattern, phantom) - empty
+        for phantom in (Phantom([bar], 10.0), Phantom([ghost, bar], [1.0, 10.0]))
+    )
+    assert float((crossed - alone).norm() / alone.norm()) < 0.02
+
+
+def test_any_number_of_bodies_in_the_memory_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with water of its own, so that each has a tank of its own; two at a time."""
+    row, currents = Electrodes.even(Disk(32), 8, 0.5, 1e-2), neighbours(8)
+    bodies_ = [Phantom([circle((0.3, 0.1), 0.25)], 3.0, 0.1 * k) for k in range(1, 6)]
+    whole = on(row).voltages(bodies_, currents)
+    seen = []
+
+    def two(size: int, device: torch.device) -> int:
+        seen.append(size)
+        return 2
+
+    monkeypatch.setattr("eitlens.electrodes.disk.chunk_size", two)
+    torch.testing.assert_close(on(row).voltages(bodies_, currents), whole)
+    assert seen[0] > 8 * (8 * 16) ** 2  # bytes of the smallest matrix there is

@@ -7,11 +7,11 @@ import torch
 
 from eitlens.domain import Disk, bodies
 from eitlens.electrodes import Electrodes, Pattern
-from eitlens.electrodes.base import simulated
 from eitlens.errors import InputError
 from eitlens.measure import Measurement, files, names
 from eitlens.measure.points import PointMeasurement
 from eitlens.measure.readings import ElectrodeMeasurement, same_setup
+from eitlens.measure.simulation import simulated
 from eitlens.phantom import Phantom, circle
 
 SUFFIXES = [".npz", ".json", ".csv", ".h5", ".mat"]
@@ -20,7 +20,9 @@ PHANTOM = Phantom([circle((0.3, 0.1), 0.2)], [2.0], outside=0.3)
 
 def measurement(body, **pattern) -> Measurement:
     electrodes = Electrodes.even(body, 8, impedance=[1e-4 * (k + 1) for k in range(8)], first=0.3)
-    values = simulated(electrodes, Pattern.named(electrodes=8, **pattern), PHANTOM, height=0.07, snr=40.0)
+    values = simulated(
+        electrodes, Pattern.named(electrodes=8, **pattern), PHANTOM, height=0.07, snr=40.0
+    ).to_dict()
     return Measurement.from_arrays(values, "")
 
 

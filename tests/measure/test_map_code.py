@@ -28,7 +28,7 @@ DEVICES = {
 @pytest.fixture(scope="module")
 def world() -> tuple[MapPrior, eit.PhantomBatch, torch.Tensor]:
     """A prior of some bodies, and four others with their maps."""
-    sampler = ObjectSampler(seed=3, most=2, resistive=(0.2, 0.5), conductive=(2.0, 5.0), empty=0.0)
+    sampler = ObjectSampler(3, eit.Disk(4), count=2, conductive=(2.0, 5.0), resistive=(0.2, 0.5))
     batch = sampler.batch(0, BODIES)
     maps = eit.BoundaryIntegralSolver(eit.Disk(4), nodes=48).modes(batch, WAVES)
     return MapPrior.fit(maps[4:], 256), batch[:4], maps[:4]

@@ -1,67 +1,86 @@
-"""Random objects in a tank, and the pixels they cover."""
+"""Random objects in tanks: of every form, in the body, apart, and a pure function of seed and number."""
+
+import math
+from itertools import combinations
 
 import pytest
 import torch
 
-import eitlens as eit
-from eitlens.phantom.objects import ObjectSampler
-from eitlens.phantom.scanline import classes, inside_pixels
+from eitlens.domain import Disk, Domain, bodies
+from eitlens.errors import ConvergenceError, InputError
+from eitlens.phantom import Ellipse, ObjectSampler, RoundedPolygon, Star, check_inside, indicator
+from eitlens.phantom.raster import level_set
 
-COUNT = 64
-
-
-@pytest.fixture(scope="module")
-def batch() -> eit.PhantomBatch:
-    return ObjectSampler(seed=4).batch(0, COUNT)
+BODIES = [Disk(32), bodies.thorax().at(32)]
 
 
-def test_objects_are_apart_and_in_the_tank(batch):
-    (group,) = batch.groups
-    outline = group.kind.curve(group.parameters, 96).point
-    assert float(outline[group.present].norm(dim=-1).max()) < 0.99
-    # The solver refuses outlines that overlap.
-    assert eit.BoundaryIntegralSolver(eit.Disk(4), nodes=48).modes(batch[:16], 8).isfinite().all()
+@pytest.mark.parametrize("body", BODIES)
+def test_objects_are_in_the_body_and_apart(body: Domain) -> None:
+    sampler = ObjectSampler(seed=5, body=body)
+    batch = sampler.batch(0, 60)
+    check_inside(body, batch)
+    for phantom in batch:
+        outlines = [shape.outline(shape.parameters(), 48) for shape in phantom.shapes]
+        assert all(float(body.clearance(outline).min()) > sampler.gap - 1e-9 for outline in outlines)
+        for one, other in combinations(outlines, 2):
+            assert float(torch.cdist(one, other).min()) > sampler.gap - 1e-9
 
 
-def test_a_tank_is_a_function_of_its_number(batch):
-    again = ObjectSampler(seed=4).batch(5, 6)
-    assert torch.equal(again.groups[0].parameters[0], batch.groups[0].parameters[5])
-    assert torch.equal(again.groups[0].inside[0], batch.groups[0].inside[5])
+def test_a_sample_does_not_depend_on_its_batch() -> None:
+    sampler = ObjectSampler(seed=5, body=BODIES[0])
+    whole = list(sampler.batch(0, 12))
+    assert list(sampler.batch(5, 9)) == whole[5:9]
+    assert list(sampler.sample(torch.tensor([11, 3]))) == [whole[11], whole[3]]
+    assert list(ObjectSampler(seed=6, body=BODIES[0]).batch(0, 12)) != whole
 
 
-def test_both_kinds_are_drawn_within_their_ranges(batch):
-    (group,) = batch.groups
-    inside = group.inside[group.present]
-    resistive = inside < 1
-    assert 0.3 < float(resistive.double().mean()) < 0.7
-    assert float(inside[resistive].min()) >= 0.005
-    assert float(inside[resistive].max()) <= 0.16
-    assert float(inside[~resistive].min()) >= 4
-    assert {1, 2, 3, 4} <= set(group.present.sum(1).tolist())
+def test_all_forms_all_numbers_and_both_kinds_of_conductivity() -> None:
+    phantoms = list(ObjectSampler(seed=1, body=BODIES[0], outside=0.3).batch(0, 300))
+    numbers = [sum(len(p.shapes) == k for p in phantoms) for k in (1, 2, 3, 4)]
+    assert min(numbers) > 50
+    shapes = [shape for p in phantoms for shape in p.shapes]
+    circles = [s for s in shapes if isinstance(s, Ellipse) and s.semi_axes[0] == s.semi_axes[1]]
+    corners = {len(s.vertices) for s in shapes if isinstance(s, RoundedPolygon)}
+    assert corners == {3, 4, 5, 6, 12}
+    kinds = [
+        sum(isinstance(s, kind) for s in shapes) / len(shapes) for kind in (Ellipse, RoundedPolygon, Star)
+    ]
+    assert kinds == pytest.approx([1 / 3, 1 / 2, 1 / 6], abs=0.06)
+    assert len(circles) / len(shapes) == pytest.approx(1 / 6, abs=0.05)
+    ratios = torch.tensor([sigma / 0.3 for p in phantoms for sigma in p.inside])
+    worse = ratios < 1
+    assert float(worse.double().mean()) == pytest.approx(0.5, abs=0.06)
+    assert float(ratios[worse].log().mean()) == pytest.approx(math.log(0.01 * 0.5) / 2, rel=0.1)
+    assert float(ratios[~worse].log().mean()) == pytest.approx(math.log(2 * 100) / 2, rel=0.1)
 
 
-def test_settings_that_cannot_be_are_refused():
-    with pytest.raises(eit.InputError, match="radius"):
-        ObjectSampler(seed=1, radius=(0.5, 0.2))
-    with pytest.raises(eit.InputError, match="extent"):
-        ObjectSampler(seed=1, radius=(0.1, 1.2))
+def test_masks_are_those_of_the_level_set() -> None:
+    """They look only at the nodes in the box around each shape."""
+    batch = ObjectSampler(seed=2, body=BODIES[0]).batch(0, 12)
+    assert torch.equal(indicator(BODIES[0], batch), level_set(BODIES[0], batch) < 0)
 
 
-def test_scan_lines_see_what_the_shapes_say(batch):
-    place = (torch.arange(64, dtype=torch.float64) + 0.5) / 32 - 1
-    points = torch.stack(torch.meshgrid(place, place, indexing="ij"), -1).reshape(-1, 2)
-    some = batch[:12]
-    sigma = some.conductivity(points[None]).view(12, 64, 64)
-    expected = torch.where(sigma < 1, 1, torch.where(sigma > 1, 2, 0))
-    assert float((classes(some, 64) != expected).double().mean()) < 2e-4
+def test_objects_that_overlap_where_they_may() -> None:
+    sampler = ObjectSampler(seed=0, body=BODIES[0], size=(0.5, 0.6), disjoint=False)
+    assert max(len(p.shapes) for p in sampler.batch(0, 40)) == 4
+    with pytest.raises(ConvergenceError, match=r"object 2 .* finds no place in the disk"):
+        ObjectSampler(seed=0, body=BODIES[0], size=(0.6, 0.6)).batch(0, 12)
+    crowded = ObjectSampler(seed=0, body=BODIES[0], size=(0.6, 0.6), crowded=True).batch(0, 12)
+    assert {len(phantom.shapes) for phantom in crowded} == {1}
 
 
-def test_a_polygon_that_is_not_convex():
-    letter = torch.tensor(
-        [[-0.8, -0.8], [0.8, -0.8], [0.8, 0.1], [0.1, 0.1], [0.1, 0.8], [-0.8, 0.8]]
-    ).double()
-    found = inside_pixels(letter, 20)
-    expected = torch.zeros(20, 20, dtype=torch.bool)
-    expected[2:18, 2:11] = True
-    expected[2:11, 2:18] = True
-    assert torch.equal(found, expected)
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"count": 0}, "count must be at least 1"),
+        ({"size": (0.2, 1.0)}, "size"),
+        ({"resistive": (0.0, 0.5)}, "resistive"),
+        ({"conductive": (0.5, 2.0)}, "conductive"),
+        ({"gap": 1.0}, "gap"),
+        ({"outside": 0.0}, "outside conductivity"),
+        ({"radius": 0.0}, "radius"),
+    ],
+)
+def test_what_cannot_be(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ObjectSampler(seed=0, body=BODIES[0], **options)

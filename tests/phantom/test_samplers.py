@@ -7,7 +7,7 @@ import torch
 
 from eitlens.domain import Square
 from eitlens.errors import ConvergenceError, InputError
-from eitlens.phantom import Ellipse, EllipseSampler, Polygon, PolygonSampler, Sampler, indicator, samplers
+from eitlens.phantom import Ellipse, EllipseSampler, Polygon, PolygonSampler, Sampler, indicator, sampling
 
 SAMPLERS = {
     "ellipses": EllipseSampler(seed=7),
@@ -102,7 +102,7 @@ def test_conductivities_are_as_asked() -> None:
 
 
 def test_what_cannot_be_disjoint_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samplers, "_ROUNDS", 3)
+    monkeypatch.setattr(sampling, "_ROUNDS", 3)
     sampler = EllipseSampler(seed=0, count=2, short=(0.6, 0.6), long=(0.6, 0.6), disjoint=True)
     with pytest.raises(
         ConvergenceError,
@@ -117,13 +117,13 @@ def test_what_cannot_be_disjoint_costs_the_draws_of_one_sample(
 ) -> None:
     drawn, draw = [], kind.draw
 
-    def counted(self: Sampler, index: torch.Tensor, attempt: samplers.Attempt) -> torch.Tensor:
+    def counted(self: Sampler, index: torch.Tensor, attempt: sampling.Attempt) -> torch.Tensor:
         rows: torch.Tensor = draw(self, index, attempt)
         drawn.append(rows.shape[:-2].numel())
         return rows
 
     monkeypatch.setattr(kind, "draw", counted)
-    monkeypatch.setattr(samplers, "_ROUNDS", 3)
+    monkeypatch.setattr(sampling, "_ROUNDS", 3)
     with pytest.raises(ConvergenceError, match=r"40 \w+s in 48 draws"):
         kind(seed=0, count=40, disjoint=True).batch(0, 100)
     assert drawn == [100, 16, 16, 16]

@@ -19,10 +19,10 @@ from eitlens import (
     direct_sampling,
     indicator,
 )
-from eitlens.electrodes.base import simulated
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.measure import Measurement
+from eitlens.measure.simulation import simulated
 from eitlens.web.app import LIMITS, create
 from eitlens.web.drawing import simulate
 from eitlens.web.gallery import Gallery
@@ -91,7 +91,7 @@ def test_a_measurement_file_is_imaged(client, suffix):
 def test_readings_of_electrodes_on_the_square_are_imaged(client):
     body = Phantom([circle((0.4, 0.3), 0.2)], 4.0, 0.4)
     made = Measurement.from_arrays(
-        simulated(Electrodes.even(Square(32), 32), Pattern.named("adjacent", 32), body)
+        simulated(Electrodes.even(Square(32), 32), Pattern.named("adjacent", 32), body).to_dict()
     )
     answer = client.post(
         "/api/measurement?client=me&models=tiny",

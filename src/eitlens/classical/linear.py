@@ -140,7 +140,10 @@ class LinearImage:
 
     def __call__(self, differences: Numbers, n: int | None = None) -> Images:
         """Images of δσ, 0 outside the body, on a grid of n cells a side; of the tank's own where left out."""
-        return self.tank.image(self._present(differences) @ self.matrix.mT, n)
+        data, size = self._present(differences), n or self.tank.model.cells
+        if size > self.tank.model.cells:  # a matrix for each node of a fine grid would fill the memory
+            return self.tank.image(data @ self.matrix.mT, n)
+        return torch.unflatten(data @ self._onto(size), 1, (size + 1, size + 1))
 
     def deviation(self, n: int | None = None) -> Float64[Tensor, "nx ny"] | None:
         """The posterior standard deviation of δσ in S/m, the noise as large as the data had it."""
@@ -156,13 +159,25 @@ class LinearImage:
         moved = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **moved)
 
+    def _onto(self, n: int) -> Float64[Tensor, "present nodes"]:
+        """From readings to all nodes of a grid, remembered for the last one."""
+        if n not in self._onto_grid:
+            self._onto_grid.clear()
+            self._onto_grid[n] = self.tank.image(self.matrix.mT.contiguous(), n).flatten(1).contiguous()
+        return self._onto_grid[n]
+
+    @cached_property
+    def _onto_grid(self) -> dict[int, Tensor]:
+        return {}
+
     def _present(self, differences: Numbers) -> Float64[Tensor, "frames present"]:
         given = checks.physics(differences, "differences")
         if given.ndim != 2 or given.shape[1] != len(self.present):
             raise InputError(
                 f"differences: expected (frames, {len(self.present)}) readings, got shape {tuple(given.shape)}"
             )
-        return checks.finite(given.to(self.white.device)[:, self.present], "differences")
+        there = given.to(self.white.device)
+        return checks.finite(there if bool(self.present.all()) else there[:, self.present], "differences")
 
 
 def decomposed(

@@ -3,7 +3,8 @@
 In whitened coordinates a reading c_k is √s_k times its unknown plus noise of variance 1, and the estimate keeps the
 part f_k = s_k / (s_k + λ) of it. Several frames share one λ.
 
-- `gcv`: generalised cross validation, Σ (1 - f_k)² c_k² / (Σ (1 - f_k))² is least. It needs no noise level.
+- `gcv`: generalised cross validation, Σ (1 - f_k)² c_k² / (Σ (1 - 1.4 f_k))² is least. It needs no noise level; the
+  factor 1.4 keeps it from following the noise now and then.
 - `discrepancy`: the weakest image that explains the data to their noise, Σ (1 - f_k)² c_k² = the number of readings.
 - `l-curve`: the corner of log ‖residual‖ against log ‖image‖.
 
@@ -11,7 +12,8 @@ None of them knows that the tank is not linear, and follows its errors where the
 that explains a change of readings to better than 5 %: on measured tanks with metal and plastic, what is beyond makes
 stripes.
 
-References: G. H. Golub, M. Heath, G. Wahba, Technometrics 21 (1979); V. A. Morozov, "On the solution of functional
+References: G. H. Golub, M. Heath, G. Wahba, Technometrics 21 (1979); Y.-J. Kim, C. Gu, "Smoothing spline Gaussian
+regression", J. Royal Statistical Society B 66 (2004); V. A. Morozov, "On the solution of functional
 equations by the method of regularization", Soviet Math. Doklady 7 (1966); P. C. Hansen, "Analysis of discrete ill-posed
 problems by means of the L-curve", SIAM Review 34 (1992).
 """
@@ -31,6 +33,7 @@ STRENGTHS = torch.logspace(-12, 1, 105, dtype=torch.float64)
 """Those that are tried, relative to the largest s_k."""
 _LINEAR = 0.05  # of a change: no linear model is nearer to a strong inclusion's
 _NONE = 1e-9  # of the largest s_k: a direction with less has noise alone
+_CAUTION = 1.4  # Kim and Gu
 _ENOUGH = 8  # such directions, that tell the noise
 
 
@@ -66,11 +69,12 @@ def gcv(spectrum: Spectrum, data: Coefficients) -> float:
     """
     tried, seen = STRENGTHS.to(spectrum) * spectrum.max(), spectrum > _NONE * spectrum.max()
 
-    def least(s: Spectrum, c: Coefficients) -> float:
-        free = (1 - kept(s, tried)).sum(-1)
-        return float(tried[(residuals(s, c, tried) / free.square()).argmin()])
+    def least(s: Spectrum, c: Coefficients, caution: float) -> float:
+        free = (1 - caution * kept(s, tried)).sum(-1)
+        score = residuals(s, c, tried) / free.square()
+        return float(tried[score.where(free > 0, torch.inf).argmin()])
 
-    return max(least(spectrum, data), least(spectrum[seen], data[:, seen]))
+    return max(least(spectrum, data, _CAUTION), least(spectrum[seen], data[:, seen], 1.0))
 
 
 def discrepancy(spectrum: Spectrum, data: Coefficients) -> float:

@@ -129,6 +129,7 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
 
 def _write(root: Path) -> None:
+    from eitlens.paper.classical import refresh_classical
     from eitlens.paper.page import Places, compose
     from eitlens.paper.quotes import cards, refresh, refresh_card
 
@@ -143,6 +144,9 @@ def _write(root: Path) -> None:
     places.page.write_text(compose(places), encoding="utf-8")
     for page in places.quoting:
         page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")
+    if places.classical.exists():
+        text = refresh_classical(places.classical.read_text(encoding="utf-8"), root)
+        places.classical.write_text(text, encoding="utf-8")
     for card in cards(places.shipped):
         card.write_text(refresh_card(card), encoding="utf-8")
     say(Console(), "tables: ", places.page)

@@ -74,7 +74,7 @@ def reconstruct(
 
     Example: eitlens reconstruct data.npz -o image.png --refine 12
 
-    Example: eitlens reconstruct frames/ --reference-frames 1-20 --method dsm -o moving.gif -o table.csv
+    Example: eitlens reconstruct frames/ --reference-frames 1-20 -o moving.gif
     """
     from eitlens.device import available_cores
     from eitlens.imaging import Options

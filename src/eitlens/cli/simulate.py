@@ -1,19 +1,21 @@
 """`eitlens simulate`: from a phantom in a JSON file to a measurement file."""
 
-import json
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from eitlens.cli.show import say
 from eitlens.errors import InputError, prefix_errors
-from eitlens.files import check_writable, read_bytes, write_json
+from eitlens.files import check_writable, read_bytes
 
 if TYPE_CHECKING:
+    from eitlens.domain import Domain
+    from eitlens.electrodes import TankConfig
+    from eitlens.measure import Measurement
     from eitlens.phantom import Phantom
 
 _FINE = 200
@@ -49,6 +51,7 @@ def simulate(
     ] = "adjacent",
     readings: Annotated[str, typer.Option(help="What is read, in the same words, or mean.")] = "adjacent",
     driven: Annotated[bool, typer.Option(help="Read electrodes that drive as well.")] = False,
+    rotating: Annotated[bool, typer.Option(help="The first channel is at the first that drives.")] = False,
     current: Annotated[float, typer.Option(help="Of the electrodes, in amperes.")] = 1e-3,
     coverage: Annotated[float, typer.Option(help="Part of the boundary under electrodes.")] = 0.5,
     impedance: Annotated[float, typer.Option(help="Of the contacts, in Ω m².")] = 1e-6,
@@ -59,88 +62,107 @@ def simulate(
     ] = None,
     height: Annotated[float, typer.Option(help="Of the tank, in metres.")] = 1.0,
     snr: Annotated[float, typer.Option(help="Noise of the readings, in decibels below them.")] = math.inf,
+    frames: Annotated[
+        int, typer.Option(min=1, help="So many, while shapes move with their velocity (with --electrodes).")
+    ] = 1,
+    rate: Annotated[float, typer.Option(help="Frames a second.")] = 1.0,
+    references: Annotated[int, typer.Option(min=0, help="Frames of the empty body.")] = 1,
 ) -> None:
-    """Simulate the boundary data of a phantom and write them as a measurement file.
+    """Simulate the data of a phantom and write them as a measurement file.
 
-    With --electrodes the file is JSON: readings in volts, of the phantom and of the empty body.
+    With --electrodes they are readings in volts, of one or more frames and of the empty body, and the file says all
+    of the tank: body, electrodes, pattern, conductivity, height.
 
     Example: eitlens simulate --random 3 -o data.npz --tau 0.05
     """
     from eitlens.domain import bodies
-    from eitlens.forward.automatic import simulate as solve
-    from eitlens.forward.currents import cosine
-    from eitlens.measure import files
-    from eitlens.measure.formats import text
-    from eitlens.measure.points import measured
+    from eitlens.electrodes import TankConfig
 
-    inclusions, where = _chosen(phantom, random)
     if str(out) != "-":
         check_writable(out, phantom)
+    domain = bodies.chosen(body)
     if electrodes:
-        row = {
-            "coverage": coverage,
-            "impedance": impedance,
-            "first": math.radians(first),
-            "clockwise": clockwise,
-        }
-        words = {"name": pattern, "readings": readings, "driven": driven, "current": current}
-        tank = {"height": height, "snr": snr, "seed": seed}
-        _write(_readings(inclusions, body, scale, electrodes, row, words, tank), out)
+        tank = TankConfig(
+            electrodes,
+            coverage,
+            impedance,
+            first,
+            clockwise,
+            pattern,
+            readings,
+            driven,
+            rotating,
+            current,
+            scale,
+            height,
+        )
+        seen = _chosen(phantom, random, tank.row(domain).body, frames, rate)
+        measured = _readings(tank, domain, seen, snr, tau, seed, references, rate)
+        count = f"{len(seen)} × {tank.drive().count} readings of {electrodes} electrodes, in volts"
+        _write(measured, out, count)
         return
+    if frames > 1:
+        raise InputError("--frames needs --electrodes: the paper's currents are of one frame")
     # Between electrodes nothing of the grid is left to see, so a coarse one would only cost accuracy.
-    domain = bodies.chosen(body).at(max(n, _FINE) if points else n)
+    grid = domain.at(max(n, _FINE) if points else n)
+    (inclusions,) = _chosen(phantom, random, grid, 1, rate)
+    made, solver = _potentials(inclusions, grid, currents, tau, seed, points, str(phantom or ""))
+    at = points or grid.boundary_size
+    _write(made, out, f"{currents} currents at {at} points, τ = {tau:g}, {solver} solver")
+
+
+def _chosen(path: Path | None, seed: int | None, body: "Domain", frames: int, rate: float) -> "list[Phantom]":
+    """Take the phantoms of all frames from a file, or draw a random one."""
+    from eitlens.phantom import EllipseSampler, sequence
+    from eitlens.phantom.files import LARGEST_FILE
+
+    if path is not None and seed is None:
+        content, where = read_bytes(path, LARGEST_FILE + 1, "give a phantom as JSON (docs/measurements.md)")
+        return sequence.parse(content, where, body, frames, rate)
+    if path is None and seed is not None:
+        return [EllipseSampler(seed=seed, disjoint=True).phantom(0)] * frames
+    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
+
+
+def _readings(
+    tank: "TankConfig",
+    body: "Domain",
+    frames: "list[Phantom]",
+    snr: float,
+    tau: float,
+    seed: int,
+    references: int,
+    rate: float,
+) -> "Measurement":
+    """The readings of even electrodes."""
+    from eitlens.measure.simulation import simulated
+
+    electrodes, pattern = tank.build(body)
     with Console(stderr=True).status("simulating …"):  # standard output may be a pipe
-        g = cosine(domain, currents)
-        with prefix_errors(where):
-            clean, solver = solve(inclusions, domain, g)
-        measurement = measured(domain, g, clean, inclusions.outside, tau, seed, points)
+        return simulated(electrodes, pattern, frames, tank.height, snr, tau, seed, references, rate)
+
+
+def _potentials(
+    phantom: "Phantom", domain: "Domain", currents: int, tau: float, seed: int, points: int, where: str
+) -> "tuple[Measurement, str]":
+    """The paper's data: potentials at the nodes of the grid, or at even points; and the name of the solver."""
+    from eitlens.forward.automatic import simulate
+    from eitlens.forward.currents import cosine
+    from eitlens.measure.points import measured
+
+    g = cosine(domain, currents)
+    with Console(stderr=True).status("simulating …"), prefix_errors(where):
+        clean, solver = simulate(phantom, domain, g)
+    return measured(domain, g, clean, phantom.outside, tau, seed, points), solver
+
+
+def _write(measurement: "Measurement", out: Path, what: str) -> None:
+    from eitlens.measure import files
+    from eitlens.measure.formats import text
+
     if str(out) == "-":
         sys.stdout.buffer.write(text.write(measurement.to_dict()))
         sys.stdout.buffer.flush()
         return
     files.write(measurement, out)
-    count = len(measurement.points)
-    say(Console(), f"{currents} currents at {count} points, τ = {tau:g}, {solver} solver: ", out)
-
-
-def _chosen(path: Path | None, seed: int | None) -> "tuple[Phantom, str]":
-    """Take the phantom from a file, or draw a random one; and the name of the file."""
-    from eitlens.phantom import EllipseSampler
-    from eitlens.phantom import files as phantoms
-
-    if path is not None and seed is None:
-        remedy = "give a phantom as JSON (docs/measurements.md)"
-        content, where = read_bytes(path, phantoms.LARGEST_FILE + 1, remedy)
-        return phantoms.parse(content, where), where
-    if path is None and seed is not None:
-        return EllipseSampler(seed=seed, disjoint=True).phantom(0), ""
-    raise InputError("give a phantom as a JSON file, or --random SEED, and not both")
-
-
-def _readings(
-    phantom: "Phantom",
-    body: str,
-    scale: float | None,
-    count: int,
-    row: dict[str, Any],
-    words: dict[str, Any],
-    tank: dict[str, Any],
-) -> dict[str, Any]:
-    """Readings of even electrodes as plain JSON values."""
-    from eitlens.domain import bodies
-    from eitlens.electrodes import Electrodes, Pattern
-    from eitlens.electrodes.base import simulated
-
-    chosen = bodies.chosen(body)
-    sized = chosen if scale is None else bodies.scaled(chosen, scale)
-    electrodes = Electrodes.even(sized, count, **row)
-    return simulated(electrodes, Pattern.named(electrodes=count, **words), phantom, **tank)
-
-
-def _write(values: dict[str, Any], out: Path) -> None:
-    if str(out) == "-":
-        sys.stdout.write(json.dumps(values) + "\n")
-        return
-    write_json(out, values)
-    count = len(values["reference"][0])
-    say(Console(), f"{count} readings of {len(values['electrodes']['places'])} electrodes, in volts: ", out)
+    say(Console(), f"{what}: ", out)

@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from eitlens import checks
 from eitlens.checks import at_least, known_keys
 from eitlens.domain import Domain
 from eitlens.domain.bodies import BODIES, SQUARE, without_square
+from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, ElectrodeSolver, TankConfig
+from eitlens.electrodes.base import by_elements
 from eitlens.errors import InputError
 from eitlens.files import read_json
 from eitlens.forward import Solver
@@ -36,24 +39,47 @@ class SamplerConfig:
     extent: float = 0.95
     inside: float = 10.0
     outside: float = 1.0
+    size: tuple[float, float] | None = None
+    resistive: tuple[float, float] | None = None
+    conductive: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         SAMPLERS.check("sampler: shapes", self.shapes)
         at_least("sampler: seed", self.seed, 0)
         at_least("sampler: count", self.count, 1)
+        for name in ("size", "resistive", "conductive"):
+            if getattr(self, name) is not None:
+                pair = checks.finite(
+                    checks.physics(getattr(self, name), f"sampler: {name}"), f"sampler: {name}"
+                )
+                if pair.shape != (2,):
+                    raise InputError(
+                        f"sampler: {name}: expected two numbers, got {checks.shown(getattr(self, name))}"
+                    )
+                object.__setattr__(self, name, tuple(pair.tolist()))
+        known = signature(SAMPLERS[self.shapes]).parameters
+        for field_ in fields(self):
+            if field_.name not in ("shapes", *known) and getattr(self, field_.name) != field_.default:
+                raise InputError(f"sampler {self.shapes} has no {field_.name}: leave it out")
 
-    def build(self) -> Sampler:
-        """The sampler: phantom k is a pure function of (seed, k)."""
-        settings = asdict(self)
-        return SAMPLERS[settings.pop("shapes")](**settings)
+    def build(self, body: Domain = SQUARE) -> Sampler:
+        """The sampler: phantom k is a pure function of (seed, k), and of the body where the sampler asks for one."""
+        kind = SAMPLERS[self.shapes]
+        known = signature(kind).parameters
+        settings = {key: value for key, value in asdict(self).items() if key in known and value is not None}
+        return kind(**settings, **({"body": body} if "body" in known else {}))
 
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """A forward solver by name. `tolerance` is the solver's own when left out."""
+    """A forward solver by name. `tolerance` is the solver's own when left out.
+
+    Boundary integrals with `nodes` an outline are quicker: they do not ask how many are needed.
+    """
 
     name: str = "grid"
     tolerance: float | None = None
+    nodes: int | None = None
 
     def __post_init__(self) -> None:
         SOLVERS.check("solver: name", self.name)
@@ -62,12 +88,19 @@ class SolverConfig:
 
     def build(self, domain: Domain) -> Solver:
         """The solver on a domain."""
-        kind = SOLVERS[self.name]
-        if self.tolerance is None:
-            return kind(domain)
-        if "tolerance" not in signature(kind).parameters:
+        kind, settings = SOLVERS[self.name], without_none({"tolerance": self.tolerance, "nodes": self.nodes})
+        known = signature(kind).parameters
+        if "tolerance" in settings and "tolerance" not in known:
             raise InputError(f"solver {self.name} solves exactly: leave the tolerance out")
-        return kind(domain, tolerance=self.tolerance)
+        if "nodes" in settings and "nodes" not in known:
+            raise InputError(f"solver {self.name} has no nodes on outlines: leave them out")
+        return kind(domain, **settings)
+
+    def with_electrodes(self, electrodes: Electrodes) -> ElectrodeSolver:
+        """The solver for electrodes."""
+        if self.name == "elements":
+            return by_elements(electrodes)
+        return CompleteElectrodeSolver(self.build(electrodes.body), electrodes)
 
 
 @dataclass(frozen=True)
@@ -75,7 +108,7 @@ class DataConfig:
     """A data set: samples 0 … train + validation + test - 1 of the sampler, in that order, `shard` to a file.
 
     The splits are ranges of the sample's index, so they share no phantom and do not depend on how the work
-    was split.
+    was split. What is measured are the data of `currents`, or the readings of electrodes where there is a `tank`.
     """
 
     name: str
@@ -88,9 +121,12 @@ class DataConfig:
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     solver: SolverConfig = field(default_factory=SolverConfig)
     body: str = SQUARE.name
+    tank: TankConfig | None = None
 
     def __post_init__(self) -> None:
         BODIES.check("body", self.body)
+        if self.tank is not None:
+            self._check_tank()
         at_least("n", self.n, 16)  # cells: a smaller grid hardly has a node in an ellipse
         if self.n > FINEST:
             raise InputError(f"n must be at most {FINEST}, got {self.n}: choose a coarser grid")
@@ -102,9 +138,20 @@ class DataConfig:
             self.sampler.disjoint and SAMPLERS[self.sampler.shapes].kind.smooth
         ):
             raise InputError(
-                "the boundary-integral solver needs ellipses that do not touch: "
-                "set sampler disjoint=true and shapes=ellipses, or use the grid solver"
+                "the boundary-integral solver needs smooth shapes that do not touch: "
+                "set sampler disjoint=true and shapes=ellipses or objects, or use another solver"
             )
+
+    def _check_tank(self) -> None:
+        """Refuse a tank that nobody can simulate, before anything is done."""
+        assert self.tank is not None
+        if self.currents != CurrentsConfig():
+            raise InputError("currents: in a tank the pattern says what is driven: leave them out")
+        if self.solver.name == "grid":
+            raise InputError(
+                "the grid solver knows no electrodes: set solver to boundary-integral or elements"
+            )
+        self.tank.build(BODIES[self.body])
 
     @property
     def domain(self) -> Domain:
@@ -134,13 +181,27 @@ class DataConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain JSON values."""
-        return without_square(asdict(self))
+        values = without_none(without_square(asdict(self)))
+        # Keys that came later, and those a tank has no use for, are left out: digests of before stay the same.
+        sampler = without_none(values["sampler"]).items()
+        values["sampler"] = {key: list(v) if isinstance(v, tuple) else v for key, v in sampler}
+        tolerance = values["solver"].pop("tolerance")
+        values["solver"] = without_none(values["solver"]) | {"tolerance": tolerance}
+        if self.tank is not None:
+            values["tank"] = without_none(values["tank"])
+            del values["currents"]
+        return values
 
     @staticmethod
     def from_dict(values: object) -> "DataConfig":
         """From plain JSON values, each checked; defaults fill what is left out."""
         top = known_keys(values, DataConfig, "data configuration")
-        parts = {"currents": CurrentsConfig, "sampler": SamplerConfig, "solver": SolverConfig}
+        parts = {
+            "currents": CurrentsConfig,
+            "sampler": SamplerConfig,
+            "solver": SolverConfig,
+            "tank": TankConfig,
+        }
         nested = {key: parts[key](**known_keys(top[key], parts[key], key)) for key in parts if key in top}
         if not isinstance(top.get("name"), str):
             raise InputError("data configuration: 'name' is missing or not text: name the data set")
@@ -150,3 +211,8 @@ class DataConfig:
     def read(path: Path) -> "DataConfig":
         """From a JSON file."""
         return read_json(path, DataConfig.from_dict, "see docs/data_format.md for an example")
+
+
+def without_none(values: dict[str, Any]) -> dict[str, Any]:
+    """The values that are given."""
+    return {key: value for key, value in values.items() if value is not None}

@@ -153,8 +153,12 @@ class _Making:
             self.advance(len(blocks[-1]))
         config, made = self.config, made_with(self.device)
         currents = asdict(config.currents)
-        header = Header(config.digest, start, stop, config.n, currents, made, body=config.body)
-        write_shard(self.folder / shard_name(k), header, concatenate(blocks))
+        samples = concatenate(blocks)
+        readings = 0 if config.tank is None else samples.difference.shape[1]
+        header = Header(
+            config.digest, start, stop, config.n, currents, made, body=config.body, readings=readings
+        )
+        write_shard(self.folder / shard_name(k), header, samples)
 
     def advance(self, samples: int) -> None:
         """Report progress, one thread at a time."""
@@ -169,7 +173,10 @@ def _check_shard(config: DataConfig) -> None:
 
     More samples to a file than there are is one file, which is as good a wish as any.
     """
-    each = config.currents.count * config.domain.boundary_size * 8 + packed_size(config.n + 1)
+    numbers = config.currents.count * config.domain.boundary_size
+    if config.tank is not None:
+        numbers = config.tank.drive().count
+    each = numbers * 8 + packed_size(config.n + 1)
     samples, most = min(config.shard, config.count), _LARGEST // each
     if samples > most:
         raise InputError(

@@ -44,6 +44,8 @@ class Manifest:
     format: str = FORMAT
     version: int = VERSION
     body: str = SQUARE.name
+    readings: int = 0
+    """Readings of a sample, of a tank; 0 for currents and boundary nodes."""
 
     @property
     def count(self) -> int:
@@ -66,8 +68,11 @@ def write_manifest(
     first, *_ = headers.values()
     currents = CurrentsConfig(**first.currents)
     made_with = tuple(sorted({header.made_with for header in headers.values()}))
-    manifest = Manifest(name, first.n, currents, splits, source, made_with, shards, body=first.body)
+    manifest = Manifest(
+        name, first.n, currents, splits, source, made_with, shards, body=first.body, readings=first.readings
+    )
     values = {"format": FORMAT, "version": VERSION} | without_square(asdict(manifest))
+    del values["currents" if first.readings else "readings"]
     write_json(folder / FILE, values, indent=1)
 
 
@@ -94,12 +99,13 @@ def _checked(values: Any) -> Manifest:
     manifest = Manifest(
         values["name"],
         int(values["n"]),
-        CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "currents")),
+        CurrentsConfig(**known_keys(values.get("currents", {}), CurrentsConfig, "currents")),
         {split: (int(spans[split][0]), int(spans[split][1])) for split in SPLITS},
         values["source"],
         tuple(values["made_with"]),
         tuple(Shard(**known_keys(shard, Shard, "shards")) for shard in values["shards"]),
         body=values.get("body", SQUARE.name),
+        readings=int(values.get("readings", 0)),
     )
     _check_order(manifest)
     return manifest

@@ -20,7 +20,8 @@ class Samples:
 
     index: Int64[Tensor, "samples"]
     """The sample's number in its data set or stream: noise and augmentation are functions of it."""
-    difference: Float64[Tensor, "samples currents boundary"]
+    difference: Float64[Tensor, "samples *measured"]
+    """f - f0, (samples, L, N); of a tank the change of the readings from those of the empty tank, (samples, R)."""
     packed: UInt8[Tensor, "samples bytes"]
     side: int
     """Nodes a side of the mask, n + 1."""

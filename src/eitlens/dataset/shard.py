@@ -55,6 +55,15 @@ class Header:
     """Checksum of the data that follow the header."""
     version: int = VERSION
     body: str = SQUARE.name
+    readings: int = 0
+    """Of a tank; 0 where currents and boundary nodes say what was measured."""
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """The shape of what is measured of a sample."""
+        if self.readings:
+            return (self.readings,)
+        return self.currents["count"], BODIES[self.body].at(self.n).boundary_size
 
 
 def shard_name(number: int) -> str:
@@ -76,7 +85,10 @@ def write_shard(path: Path, header: Header, samples: Samples) -> None:
     content |= {} if samples.phantoms is None else phantoms.to_tensors(samples.phantoms)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in content.items()}
     digest = hashlib.sha256(_data(save(tensors))).hexdigest()
-    text = json.dumps(without_square(asdict(header)) | {"sha256": digest}, sort_keys=True)
+    values = without_square(asdict(header)) | {"sha256": digest}
+    # As in files from before there were tanks.
+    del values["currents" if header.readings else "readings"]
+    text = json.dumps(values, sort_keys=True)
     write_atomically(path, save(tensors, {_KEY: text}))
 
 
@@ -86,8 +98,8 @@ def read_header(path: Path) -> Header:
         header = _header(path, file.metadata())
         shape = tuple(file.get_slice("difference").get_shape())
         mask = tuple(file.get_slice("mask").get_shape())
-        count, nodes = header.stop - header.start, BODIES[header.body].at(header.n).boundary_size
-        expected = (count, header.currents["count"], nodes), (count, packed_size(header.n + 1))
+        count = header.stop - header.start
+        expected = (count, *header.measured), (count, packed_size(header.n + 1))
     if (shape, mask) != expected:
         raise DamagedError(
             f"{path}: tensors of shape {shape} and {mask}, expected {expected[0]} and {expected[1]}: {_AGAIN}"
@@ -116,7 +128,7 @@ def read_samples(path: Path, start: int, stop: int) -> Samples:
         tensors: dict[str, Tensor] = {name: file.get_slice(name)[rows] for name in names}
         made_of = phantoms.from_tensors(tensors)
     difference = tensors["difference"]
-    bad = int((~torch.isfinite(difference)).any((1, 2)).sum())
+    bad = int((~torch.isfinite(difference)).flatten(1).any(1).sum())
     if bad:
         raise InputError(
             f"{path}: {bad} of {len(difference)} samples hold NaN or infinite boundary data: {_AGAIN}"
@@ -136,7 +148,7 @@ def _header(path: Path, metadata: dict[str, str] | None) -> Header:
         raise InputError(
             f"{path}: format version {found!r}, expected {VERSION}: update eitlens, or generate again"
         )
-    header = Header(**known_keys(values, Header, str(path)))
+    header = Header(**({"currents": asdict(CurrentsConfig())} | known_keys(values, Header, str(path))))
     CurrentsConfig(**known_keys(header.currents, CurrentsConfig, str(path)))
     return header
 

@@ -1,6 +1,7 @@
 """Electrodes: where they are, what they drive and read, and the complete electrode model."""
 
 from eitlens.electrodes.base import ElectrodeSolver, simulate_readings
+from eitlens.electrodes.config import TankConfig
 from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.instrument import Instrument
 from eitlens.electrodes.layout import Electrodes
@@ -14,6 +15,7 @@ __all__ = [
     "EmptyTank",
     "Instrument",
     "Pattern",
+    "TankConfig",
     "empty_tank",
     "simulate_readings",
 ]

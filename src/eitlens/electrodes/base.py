@@ -1,24 +1,31 @@
 """The contract of a solver with electrodes, and readings in volts from electrodes, a pattern and a phantom."""
 
-import math
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from eitlens import checks, random
+from eitlens import checks
 from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
 from eitlens.errors import InputError
+from eitlens.forward.automatic import for_elements
 from eitlens.forward.elements import ElementElectrodeSolver
 from eitlens.forward.integral import BoundaryIntegralSolver
-from eitlens.phantom import Phantom, Phantoms
+from eitlens.phantom import PhantomBatch, Phantoms, as_batch
 
 Totals = Float64[Tensor, "currents electrodes"]
 Potentials = Float64[Tensor, "*batch currents electrodes"]
+_POINT, _WIDER = 1e-6, 1e-3
+"""Width of an electrode that is a point, of the perimeter, and that for finite elements, whose edges can be no smaller.
+What others feel of it falls like its square."""
+_PERFECT = 1e-8
+"""Impedance of perfect contact for finite elements, of the electrode's width: the current changes by as little."""
 
 
 @runtime_checkable
@@ -61,37 +68,22 @@ def simulate_readings(
     >>> volts.shape, round(float(volts.min()), 4)
     (torch.Size([208]), -0.0059)
     """
-    check_pattern(electrodes, pattern)
-    depth = checks.positive_number(height, "height")
-    basis = pattern.basis()
-    currents = basis.stimulations / depth
-    if solver is None:
-        potentials = _solved(electrodes, conductivity, currents)
-    else:
-        potentials = solver.voltages(conductivity, currents)
-    return pattern.read(torch.einsum("lr,...re->...le", basis.mixing.to(potentials), potentials))
+    _check_points(electrodes, pattern)
+    find = solver.voltages if solver is not None else partial(_solved, electrodes)
+    return readings(electrodes, pattern, partial(find, conductivity), height)
 
 
-def simulated(
-    electrodes: Electrodes,
-    pattern: Pattern,
-    phantom: Phantom,
-    height: float = 1.0,
-    snr: float = math.inf,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Simulate what a device would write to a file: readings of a phantom and of the empty body, and their origin.
+def readings(
+    electrodes: Electrodes, pattern: Pattern, potentials: Callable[[Totals], Potentials], height: float = 1.0
+) -> Float64[Tensor, "*batch readings"]:
+    """The readings of a pattern from the potentials that totals a metre of height cause.
 
-    White noise of the same size is added to all readings, so that its root mean square is `snr` decibels below theirs.
+    Only so many currents are asked for as the pattern has independent ones.
     """
-    if math.isnan(snr) or snr == -math.inf:
-        raise InputError(f"snr must be a number of decibels, got {snr}")
-    clean = simulate_readings(electrodes, pattern, [phantom, Phantom([], outside=phantom.outside)], height)
-    index = torch.arange(2)
-    size = clean.square().mean(-1, keepdim=True).sqrt() * 10 ** (-snr / 20)
-    noisy = clean + size * random.normal(random.mixed(seed, "readings", 0), index, clean.shape[1])
-    values = {"electrodes": electrodes.to_dict(), "pattern": pattern.to_dict(), "height": height}
-    return values | {"voltages": noisy[:1].tolist(), "reference": noisy[1:].tolist()}
+    check_pattern(electrodes, pattern)
+    basis = pattern.basis()
+    found = potentials(basis.stimulations / checks.positive_number(height, "height"))
+    return pattern.read(torch.einsum("lr,...re->...le", basis.mixing.to(found), found))
 
 
 def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
@@ -103,6 +95,16 @@ def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
         )
 
 
+def by_elements(electrodes: Electrodes, shapes: PhantomBatch | None = None) -> ElementElectrodeSolver:
+    """The solver by finite elements, fine enough for some shapes."""
+    body = electrodes.body
+    row = electrodes.with_points_of_width(_WIDER * body.perimeter)
+    start, contact = row.starts % body.perimeter, torch.maximum(row.relative_impedance, _PERFECT * row.widths)
+    sizes = [for_elements(phantom, body) for phantom in shapes or ()]
+    size = min((size for size in sizes if size is not None), default=None)
+    return ElementElectrodeSolver(body, start, start + row.widths, contact, size)
+
+
 def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) -> Potentials:
     """Solve by exact electrodes and boundary integrals for smooth inclusions apart, or else by finite elements.
 
@@ -111,8 +113,22 @@ def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) ->
     body = electrodes.body
     if not body.corners:
         with suppress(InputError):
-            exact = CompleteElectrodeSolver(BoundaryIntegralSolver(body), electrodes)
+            row = electrodes.with_points_of_width(_POINT * body.perimeter)
+            exact = CompleteElectrodeSolver(BoundaryIntegralSolver(body), row)
             return exact.voltages(conductivity, currents)
-    start, contact = electrodes.starts % body.perimeter, electrodes.relative_impedance
-    elements = ElementElectrodeSolver(body, start, start + electrodes.widths, contact)
-    return elements.voltages(conductivity, currents)
+    return by_elements(electrodes, as_batch(conductivity)).voltages(conductivity, currents)
+
+
+def _check_points(electrodes: Electrodes, pattern: Pattern) -> None:
+    """Refuse readings of an electrode that drives where it is a point: its potential is infinite."""
+    points = (electrodes.widths.detach() == 0).cpu()
+    if not bool(points.any()) or pattern.electrodes != electrodes.count:
+        return
+    drives = (pattern.stimulation != 0)[:, None] & points
+    read = ((pattern.channels != 0) & drives).any(-1) & pattern.mask
+    if bool(read.any()):
+        k = int(read.any(-1).to(torch.int8).argmax())
+        raise InputError(
+            f"stimulation {k + 1}: an electrode that is a point and drives current is read, and its potential is "
+            "infinite: give the electrodes a width, or leave out readings of electrodes that drive"
+        )

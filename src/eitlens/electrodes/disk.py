@@ -14,7 +14,7 @@ from eitlens.electrodes.waves import Circle, EmptyTank, empty_tank
 from eitlens.errors import InputError
 from eitlens.forward.base import Solver
 from eitlens.forward.currents import project
-from eitlens.memory import cached
+from eitlens.memory import cached, chunk_size
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch
 from eitlens.phantom.batch import ShapeGroup
 
@@ -23,6 +23,8 @@ Voltages = Float64[Tensor, "*batch currents electrodes"]
 Resistances = Float64[Tensor, "*batch electrodes electrodes"]
 # Of what the waves that are left out carry, and the most waves there are without being asked for.
 _TOLERANCE, _MOST_WAVES = 1e-9, 128
+# Matrices of the electrodes' nodes and waves that are there at the same time; measured: 4.
+_COPIES = 6
 # Points of an outline that tell how near to the boundary it comes.
 _OUTLINE = 64
 
@@ -97,11 +99,18 @@ class CompleteElectrodeSolver:
         """R of the empty body, and what the inclusions change in it."""
         batch = as_batch(conductivity, device)
         count = self._needed(batch) if self.waves is None else self.waves
+        # A tank of its own for each conductivity, in the worst case.
+        unknowns = self.electrodes.count * (self.points + 1) + 2 * count
+        size = chunk_size(8 * _COPIES * unknowns**2, batch.device)
+        parts = [self._of_part(batch[k : k + size], count) for k in range(0, len(batch), size)]
+        empty, change = (torch.cat(part) for part in zip(*parts, strict=True))
+        return (empty[0], change[0]) if isinstance(conductivity, Phantom) else (empty, change)
+
+    def _of_part(self, batch: PhantomBatch, count: int) -> tuple[Resistances, Resistances]:
+        """R and its change for bodies that fit the memory."""
         tank, sigma = self._tank(batch.outside, count), batch.outside[:, None, None]
         body = self.solver.modes(batch, count) * sigma
-        both = (tank.resistance / sigma, tank.change(body) / sigma)
-        one = isinstance(conductivity, Phantom)
-        return (both[0][0], both[1][0]) if one else both
+        return tank.resistance / sigma, tank.change(body) / sigma
 
     def _needed(self, batch: PhantomBatch) -> int:
         """The waves that the inclusion next to the boundary needs."""
@@ -141,7 +150,7 @@ class CompleteElectrodeSolver:
 def _reach(domain: Domain, group: ShapeGroup) -> float:
     """The largest distance of the shapes from the centre of the disk, after the Riemann map."""
     outline = group.kind.outline(group.parameters.detach(), _OUTLINE)[group.present]
-    return float(domain.conformal_map(outline).value.abs().max())
+    return float(domain.conformal_map(outline).value.abs().max()) if len(outline) else 0.0
 
 
 def _onto(body: Domain) -> Circle | None:

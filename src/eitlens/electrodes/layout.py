@@ -153,6 +153,16 @@ class Electrodes:
         """Coordinates of their middles, in units of the body."""
         return self.body.place(self.places)
 
+    def with_points_of_width(self, width: float) -> "Electrodes":
+        """The row in which points have a width, in units of the body, and perfect contact."""
+        point = self.widths == 0
+        return Electrodes(
+            self.body,
+            self.places,
+            torch.where(point, width, self.widths),
+            torch.where(point, 0.0, self.impedance),
+        )
+
     def without(self, *numbers: int) -> "Electrodes":
         """The row with gaps: these electrodes, counted from 1, are taken off, and the others move up."""
         for number in numbers:

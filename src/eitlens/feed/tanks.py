@@ -20,7 +20,7 @@ from eitlens.electrodes import EmptyTank, Pattern, empty_tank
 from eitlens.feature.maps import MapCode, MapPrior, MapReading, mirrored, packed, turned
 from eitlens.forward.integral import BoundaryIntegralSolver
 from eitlens.measure.map_code import reductions
-from eitlens.phantom.batch import PhantomBatch, ShapeGroup
+from eitlens.phantom.batch import PhantomBatch
 from eitlens.phantom.objects import ObjectSampler
 from eitlens.phantom.scanline import inside_pixels
 
@@ -61,9 +61,9 @@ class Bodies(NamedTuple):
     """A bank of bodies: their maps, and their shapes."""
 
     maps: Float32[Tensor, "bodies waves waves"]
-    shapes: Float32[Tensor, "bodies slots parameters"]
-    present: Bool[Tensor, "bodies slots"]
-    inside: Float32[Tensor, "bodies slots"]
+    outlines: Float32[Tensor, "bodies objects nodes 2"]
+    log_sigma: Float32[Tensor, "bodies objects"]
+    """log σ of each object over that of the background; 0 for one that is not there."""
 
     @staticmethod
     def simulated(
@@ -73,9 +73,8 @@ class Bodies(NamedTuple):
         solver, parts = BoundaryIntegralSolver(Disk(4), nodes=_NODES), []
         for start in range(0, count, block):
             batch = sampler.batch(start, min(start + block, count), device)
-            (group,) = batch.groups
-            maps = solver.modes(batch, waves).float()
-            parts.append((maps, group.parameters.float(), group.present, group.inside.float()))
+            objects = (part.float() for part in _objects(batch, sampler.count))
+            parts.append((solver.modes(batch, waves).float(), *objects))
         return Bodies(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
     def moved(
@@ -83,20 +82,27 @@ class Bodies(NamedTuple):
         rows: Int64[Tensor, "samples"],
         angle: Float64[Tensor, "samples"],
         mirror: Bool[Tensor, "samples"],
-    ) -> tuple[Float64[Tensor, "samples waves waves"], PhantomBatch]:
-        """Some bodies mirrored at the x axis where asked for, then turned: their maps and shapes."""
+    ) -> tuple[Float64[Tensor, "samples waves waves"], Float64[Tensor, "samples objects nodes 2"]]:
+        """The maps and outlines of some bodies, mirrored at the x axis where asked for, and then turned."""
         maps, flipped = self.maps[rows].double(), mirror[:, None, None]
         maps = turned(torch.where(flipped, mirrored(maps), maps), angle)
-        shapes = self.shapes[rows].double()
-        x, y = torch.unflatten(shapes[..., 1:], -1, (-1, 2)).unbind(-1)
+        x, y = self.outlines[rows].double().unbind(-1)
         y = torch.where(flipped, -y, y)
         c, s = angle.cos()[:, None, None], angle.sin()[:, None, None]
-        points = torch.stack([c * x - s * y, s * x + c * y], -1)
-        points = torch.where(flipped[..., None], points.flip(-2), points)  # outlines run counter-clockwise
-        shapes = torch.cat([shapes[..., :1], points.flatten(-2)], -1)
-        rank = torch.arange(shapes.shape[1], device=rows.device).expand(len(rows), -1)
-        group = ShapeGroup(ObjectSampler.kind, shapes, self.present[rows], rank, self.inside[rows].double())
-        return maps, PhantomBatch((group,), shapes.new_ones(len(rows)))
+        return maps, torch.stack([c * x - s * y, s * x + c * y], -1)
+
+
+def _objects(batch: PhantomBatch, count: int) -> tuple[Tensor, Tensor]:
+    """Points on the outline of each object, by its rank, and log σ."""
+    device, size = batch.device, len(batch)
+    outlines = torch.zeros(size, count, _PIXEL_NODES, 2, dtype=torch.float64, device=device)
+    log_sigma = torch.zeros(size, count, dtype=torch.float64, device=device)
+    for group in batch.groups:
+        body, slot = torch.nonzero(group.present).unbind(1)
+        rank = group.rank[body, slot]
+        outlines[body, rank] = group.kind.curve(group.parameters[body, slot], _PIXEL_NODES).point
+        log_sigma[body, rank] = (group.inside[body, slot] / batch.outside[body]).log()
+    return outlines, log_sigma
 
 
 class Ring(NamedTuple):
@@ -280,20 +286,23 @@ def examples(
     where, count = rows.device, len(rows)
     angle = 2 * math.pi * torch.rand(count, generator=draw, dtype=torch.float64, device=where)
     mirror = torch.rand(count, generator=draw, device=where) < 0.5
-    maps, batch = bank.moved(rows, angle, mirror)
+    maps, outlines = bank.moved(rows, angle, mirror)
     share = -(-count // len(devices))
     parts = [
         device.code(device.differences(some, spread, draw))
         for device, some in zip(devices, torch.split(maps, share), strict=False)
     ]
-    return TankExample(torch.cat([packed(part) for part in parts]), *labels(batch, pixels))
+    return TankExample(
+        torch.cat([packed(part) for part in parts]), *labels(outlines, bank.log_sigma[rows], pixels)
+    )
 
 
-def labels(batch: PhantomBatch, pixels: int) -> tuple[Tensor, Tensor]:
+def labels(
+    outlines: Float64[Tensor, "samples objects nodes 2"],
+    log_sigma: Float32[Tensor, "samples objects"],
+    pixels: int,
+) -> tuple[Tensor, Tensor]:
     """The class of each pixel (0 background, 1 resistive, 2 conductive), and log σ over that of the background."""
-    (group,) = batch.groups
-    outline = group.kind.curve(group.parameters, _PIXEL_NODES).point
-    inside = inside_pixels(outline, pixels) & group.present[..., None, None]
-    kind = torch.where(group.inside < batch.outside[:, None], 1, 2)[..., None, None]
-    ratio = (group.inside / batch.outside[:, None]).log()[..., None, None]
-    return (inside * kind).amax(1), torch.where(inside, ratio, 0.0).sum(1).float()
+    inside = inside_pixels(outlines, pixels) & (log_sigma != 0)[..., None, None]
+    found = torch.where(inside, log_sigma[..., None, None], 0.0).sum(1)
+    return (found < 0).long() + 2 * (found > 0), found

@@ -30,7 +30,7 @@ Frames = Float64[Tensor, "frames readings"]
 class Flag:
     """A warning about data or their image: `kind` for programs, `text` for people.
 
-    Kinds: noise, amplitude, contrast, mean, gap, currents, reference, posterior (see docs/measurements.md).
+    Kinds: noise, amplitude, contrast, mean, gap, currents, units, reference, posterior (see docs/measurements.md).
     """
 
     kind: str

@@ -66,6 +66,8 @@ def estimated(
     measurement: "ElectrodeMeasurement", wanted: CurrentsConfig, fewest: int, domain: Domain
 ) -> Prepared:
     """The data of the wanted currents that the readings of the first frame tell."""
+    from eitlens.measure.plausible import unit_warning
+
     electrodes, pattern = measurement.electrodes, measurement.pattern
     change, doubts = _change(measurement)
     present = change.isfinite()
@@ -84,6 +86,8 @@ def estimated(
     count = max(now, fewest)
     data = project(torch.einsum("lwr,r->lw", parts.wanted[:count], fit.amplitudes) @ parts.basis)
     seen = torch.ones(data.shape, dtype=torch.bool)
+    wrong = unit_warning(measurement)
+    doubts += () if wrong is None else (Flag("units", wrong),)
     found = (*doubts, *_doubts(electrodes, _used(pattern, present), count, wanted.count, fit.noise))
     # An inclusion in the middle has no data of cos 2θ, only errors: each current counts by the size of its data.
     weights = data.norm(dim=1)

@@ -45,7 +45,9 @@ def fit_instrument(
     """
     pattern = measurement.pattern
     if pattern.reading.ndim != 2:
-        raise InputError("the instrument is fitted to channels that are the same for all stimulations: these rotate")
+        raise InputError(
+            "the instrument is fitted to channels that are the same for all stimulations: these rotate"
+        )
     tank = fit or fit_tank(measurement)
     water = pattern.spread(empty_readings(measurement)[0])
     there = water.isfinite()
@@ -87,7 +89,9 @@ def freed(measurement: ElectrodeMeasurement, found: InstrumentFit) -> ElectrodeM
     )
 
 
-def _potentials(measurement: ElectrodeMeasurement, tank: TankFit) -> Float64[Tensor, "stimulations electrodes"]:
+def _potentials(
+    measurement: ElectrodeMeasurement, tank: TankFit
+) -> Float64[Tensor, "stimulations electrodes"]:
     """U of the empty tank, above that of the sinks."""
     from eitlens.measure.tank import resistance_model
 

@@ -70,6 +70,11 @@ class Places:
         return self.root / "docs" / "results.md"
 
     @property
+    def classical(self) -> Path:
+        """The page of images without training, with tables of its own."""
+        return self.root / "docs" / "classical.md"
+
+    @property
     def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
         docs = self.root / "docs"

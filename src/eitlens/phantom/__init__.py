@@ -3,16 +3,19 @@
 from eitlens.phantom.base import Curve, Shape
 from eitlens.phantom.batch import PhantomBatch, as_batch, stack
 from eitlens.phantom.ellipse import Ellipse, circle
+from eitlens.phantom.objects import ObjectSampler
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
 from eitlens.phantom.raster import Phantoms, area_fraction, check_inside, conductivity, indicator, level_set
-from eitlens.phantom.samplers import EllipseSampler, PolygonSampler, Sampler
+from eitlens.phantom.samplers import EllipseSampler, PolygonSampler
+from eitlens.phantom.sampling import Sampler
 from eitlens.phantom.smooth import RoundedPolygon, SmoothShape, Star, cross, rectangle
 
 __all__ = [
     "Curve",
     "Ellipse",
     "EllipseSampler",
+    "ObjectSampler",
     "Phantom",
     "PhantomBatch",
     "Phantoms",

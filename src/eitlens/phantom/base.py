@@ -93,6 +93,13 @@ class Shape(ABC):
         """
         return _strip(cls.curve(parameters, _SPECTRUM))
 
+    @classmethod
+    def outlined(
+        cls, parameters: Float64[Tensor, "*batch parameters"]
+    ) -> "tuple[type[Shape], Float64[Tensor, '*batch numbers']]":
+        """The kind and the rows with the same level sets that are quickest where many of them are asked for."""
+        return cls, parameters
+
     @staticmethod
     def padded(row: Float64[Tensor, "parameters"], width: int) -> Float64[Tensor, "{width}"]:
         """The same shape as a longer row, in a batch with shapes of more parameters; most kinds have no such."""

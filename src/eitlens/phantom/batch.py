@@ -75,6 +75,30 @@ class PhantomBatch:
         groups = tuple(g.mapped(lambda tensor: tensor.to(device)) for g in self.groups)
         return PhantomBatch(groups, self.outside.to(device))
 
+    def trimmed(self) -> "PhantomBatch":
+        """The batch without slots that no phantom uses: those in use come first, and only as many as the most need."""
+        groups = []
+        for group in self.groups:
+            most = int(group.present.sum(1).max())
+            order = torch.argsort(~group.present, dim=1, stable=True)[:, :most]
+            if most and not bool(group.present.all()):
+                rows = order[..., None].expand(-1, -1, group.parameters.shape[-1])
+                tensors = {
+                    name: part.gather(1, order) for name, part in group.tensors.items() if part.ndim == 2
+                }
+                groups.append(ShapeGroup(group.kind, group.parameters.gather(1, rows), **tensors))
+            elif most:
+                groups.append(group)
+        return PhantomBatch(tuple(groups), self.outside)
+
+    def outlined(self) -> "PhantomBatch":
+        """The same conductivity by shapes whose level sets are quick; their parameters are others."""
+        kinds = [group.kind.outlined(group.parameters) for group in self.groups]
+        groups = (
+            replace(g, kind=kind, parameters=rows) for g, (kind, rows) in zip(self.groups, kinds, strict=True)
+        )
+        return PhantomBatch(tuple(groups), self.outside)
+
     def with_conductivity(self, inside: float, outside: float) -> "PhantomBatch":
         """The same shapes with other conductivities."""
         checks.positive_number(inside, "inside conductivity")

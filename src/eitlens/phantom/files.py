@@ -21,6 +21,7 @@ from eitlens.phantom.ellipse import Ellipse, circle
 from eitlens.phantom.kinds import KINDS
 from eitlens.phantom.phantom import Phantom
 from eitlens.phantom.polygon import Polygon
+from eitlens.phantom.smooth import cross, rectangle
 
 MOST_SHAPES, MOST_VERTICES, LARGEST_FILE = 100, 1000, 1 << 20  # more than a drawing has; bounds on the work
 _INSIDE, _OUTSIDE = 10.0, 1.0  # the paper's conductivities
@@ -67,12 +68,28 @@ def _polygon(values: dict[str, Any]) -> Shape:
     return Polygon([_pair(vertex, f"vertex {k}") for k, vertex in enumerate(vertices)])
 
 
+def _rectangle(values: dict[str, Any]) -> Shape:
+    sides = _pair(values["sides"], "sides")
+    return rectangle(_pair(values["center"], "center"), sides, **_turned(values))
+
+
+def _cross(values: dict[str, Any]) -> Shape:
+    size, width = (_number(values[key], key) for key in ("size", "width"))
+    return cross(_pair(values["center"], "center"), size, width, **_turned(values))
+
+
+def _turned(values: dict[str, Any]) -> dict[str, float]:
+    return {key: _number(values[key], key) for key in ("angle", "radius") if key in values}
+
+
 Make = Callable[[dict[str, Any]], Shape]
 Names = tuple[str, ...]
 _FORMS: dict[str, tuple[Make, Names, Names]] = {
     "ellipse": (_ellipse, ("center", "semi_axes"), ("angle",)),
     "circle": (_circle, ("center", "radius"), ()),
     "polygon": (_polygon, ("vertices",), ()),
+    "rectangle": (_rectangle, ("center", "sides"), ("angle", "radius")),
+    "cross": (_cross, ("center", "size", "width"), ("angle", "radius")),
 }
 """A shape's name, how it is made, and the keys it must and may have."""
 

@@ -11,6 +11,9 @@ from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 
+Pair = tuple[Tensor, ...]
+"""x and y, apart: a sum over a dimension of two takes longer than all the rest."""
+_AT_ONCE = 2**18  # pairs of a point and an edge: what a CPU's cache holds
 _ROUNDING = 1e-14  # of a cross product, relative to its factors
 
 
@@ -64,14 +67,19 @@ class Polygon(Shape):
     def level_set(
         parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"]
     ) -> Float64[Tensor, "*#batch points"]:
-        """Distance to the boundary, negative inside. Edges are taken one by one to keep the memory flat."""
+        """Distance to the boundary, negative inside. Edges are taken a few at a time to keep the memory flat."""
         start = torch.unflatten(parameters, -1, (-1, 2))
-        stop = start.roll(-1, -2)
+        stop, point = start.roll(-1, -2), points[..., None, :].unbind(-1)
+        shape = torch.broadcast_shapes(start.shape[:-2], points.shape[:-2])  # type: ignore[no-untyped-call]
+        size = shape.numel() * points.shape[-2]
         squared: Tensor | None = None
         inside: Tensor | None = None
-        for k in range(start.shape[-2]):
-            a, b = start[..., k, None, :], stop[..., k, None, :]
-            distance, crossing = _squared_distance(a, b, points), _crossing(a, b, points)
+        for ends in zip(
+            *(torch.split(end, max(1, _AT_ONCE // max(1, size)), -2) for end in (start, stop)), strict=True
+        ):
+            a, b = (end[..., None, :, :].unbind(-1) for end in ends)
+            distance = _squared_distance(a, b, point).amin(-1)
+            crossing = _crossing(a, b, point).sum(-1) % 2 == 1
             squared = distance if squared is None else torch.minimum(squared, distance)
             inside = crossing if inside is None else inside ^ crossing
         assert squared is not None
@@ -116,20 +124,21 @@ def _signed_area(corners: Float64[Tensor, "*batch corners 2"]) -> Float64[Tensor
     return 0.5 * (corners[..., 0] * following[..., 1] - following[..., 0] * corners[..., 1]).sum(-1)
 
 
-def _squared_distance(a: Tensor, b: Tensor, points: Tensor) -> Tensor:
+def _squared_distance(a: Pair, b: Pair, point: Pair) -> Tensor:
     """Squared distance of points to the segment ab (which padding may have shrunk to a point)."""
-    edge, arm = b - a, points - a
-    length = edge.square().sum(-1).clamp(min=1e-300)
-    along = ((arm * edge).sum(-1) / length).clamp(0, 1)
-    return (arm - along[..., None] * edge).square().sum(-1)
+    dx, dy, x, y = b[0] - a[0], b[1] - a[1], point[0] - a[0], point[1] - a[1]
+    length = (dx * dx + dy * dy).clamp(min=1e-300)
+    along = ((x * dx + y * dy) / length).clamp(0, 1)
+    east, north = x - along * dx, y - along * dy
+    return east * east + north * north
 
 
-def _crossing(a: Tensor, b: Tensor, points: Tensor) -> Bool[Tensor, "*any"]:
+def _crossing(a: Pair, b: Pair, point: Pair) -> Bool[Tensor, "*any"]:
     """Whether the ray from a point towards +x crosses the segment ab; inside, an odd number of edges do."""
-    x, y = points.unbind(-1)
-    straddles = (a[..., 1] > y) != (b[..., 1] > y)
-    side = (b[..., 0] - a[..., 0]) * (y - a[..., 1]) - (x - a[..., 0]) * (b[..., 1] - a[..., 1])
-    return straddles & ((side > 0) == (b[..., 1] > a[..., 1]))
+    x, y = point
+    straddles = (a[1] > y) != (b[1] > y)
+    side = (b[0] - a[0]) * (y - a[1]) - (x - a[0]) * (b[1] - a[1])
+    return straddles & ((side > 0) == (b[1] > a[1]))
 
 
 def _crosses_itself(corners: Float64[Tensor, "corners 2"]) -> bool:

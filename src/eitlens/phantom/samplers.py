@@ -1,79 +1,26 @@
-"""Random phantoms. Sample k of seed s is a pure function of (s, k): any batch, device, number of workers."""
+"""Random phantoms of ellipses or of polygons, and the samplers by name."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens import checks, random
-from eitlens.domain.base import CPU
-from eitlens.errors import ConvergenceError, InputError
+from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
-from eitlens.phantom.batch import PhantomBatch, of_rows
 from eitlens.phantom.ellipse import Ellipse
-from eitlens.phantom.phantom import Phantom
+from eitlens.phantom.objects import ObjectSampler
 from eitlens.phantom.polygon import Polygon
+from eitlens.phantom.sampling import Attempt, Range, Sampler
 from eitlens.registry import Registry
 
-Range = tuple[float, float]
-Attempt = int | Int64[Tensor, "*#batch"]
-_ATTEMPTS, _ROUNDS = 16, 512  # draws at once, to fill a GPU, and how often before giving up: 8192 draws
-_OUTLINE = 48  # points, for distances: of the longest ellipse they are 0.05 apart, about the gap
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
 EllipseRows = Float64[Tensor, "*batch ellipses 5"]
 """Parameters of several ellipses: (cx, cy, a, b, angle)."""
-
-
-class Sampler(ABC):
-    """A distribution of phantoms of one kind of shape.
-
-    With `disjoint` the whole configuration is drawn again until no shape comes nearer than about `gap` to
-    another: the same distribution, conditioned on that.
-    """
-
-    kind: ClassVar[type[Shape]]
-    disjoint: bool
-    gap: float
-    inside: float
-    outside: float
-
-    @abstractmethod
-    def draw(
-        self, index: Int64[Tensor, "*#batch"], attempt: Attempt
-    ) -> Float64[Tensor, "*batch slots parameters"]:
-        """One draw of the shapes of a phantom, not yet checked for overlaps."""
-
-    def sample(self, index: Int64[Tensor, "batch"]) -> PhantomBatch:
-        """The phantoms with these indices, on the device of `index`."""
-        rows = _draw_until_apart(self, index) if self.disjoint else self.draw(index, 0)
-        return of_rows(self.kind, rows, self.inside, self.outside)
-
-    def apart(self, rows: Float64[Tensor, "*batch slots parameters"]) -> Bool[Tensor, "*batch"]:
-        """Whether no outline point of any shape is within the gap of another shape."""
-        slots = rows.shape[-2]
-        outline = self.kind.outline(rows, _OUTLINE)
-        apart = torch.ones(rows.shape[:-2], dtype=torch.bool, device=rows.device)
-        for i in range(slots):
-            # Where nothing fits, the first shapes tell. A GPU would have to wait for the answer.
-            if apart.device.type == "cpu" and not apart.any():
-                break
-            others = [j for j in range(slots) if j != i]
-            points = outline[..., others, :, :].flatten(-3, -2)
-            apart &= ~self.kind.within(rows[..., i, :], points, self.gap).any(-1)
-        return apart
-
-    def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
-        """The phantoms start … stop - 1."""
-        return self.sample(torch.arange(start, stop, device=device))
-
-    def phantom(self, k: int) -> Phantom:
-        """Phantom k in plain numbers."""
-        return self.batch(k, k + 1).phantom(0)
 
 
 @dataclass(frozen=True)
@@ -168,39 +115,8 @@ def _accepted(name: str, thing: object) -> type[Sampler]:
 
 
 SAMPLERS: Registry[type[Sampler]] = Registry(
-    "sampler", {"ellipses": EllipseSampler, "polygons": PolygonSampler}, _accepted
+    "sampler", {"ellipses": EllipseSampler, "polygons": PolygonSampler, "objects": ObjectSampler}, _accepted
 )
-
-
-def _draw_until_apart(sampler: Sampler, index: Int64[Tensor, "batch"]) -> Tensor:
-    """Rows of the first draw 0, 1, 2, … whose shapes are apart, for each sample."""
-    rows = sampler.draw(index, 0)
-    pending = torch.nonzero(~sampler.apart(rows)).flatten()
-    # One sample before the others: what does not fit is given up after the draws of one, not of all.
-    for some in (pending[:1], pending[1:]):
-        rows[some] = _draw_again(sampler, index[some], rows[some])
-    return rows
-
-
-def _draw_again(
-    sampler: Sampler, index: Int64[Tensor, "batch"], rows: Float64[Tensor, "batch slots parameters"]
-) -> Float64[Tensor, "batch slots parameters"]:
-    """The same from draw 1 on, in place of `rows`; tried in blocks to fill a GPU."""
-    pending = torch.arange(len(index), device=index.device)
-    for block in range(_ROUNDS):
-        if not len(pending):
-            return rows
-        attempts = torch.arange(1 + block * _ATTEMPTS, 1 + (block + 1) * _ATTEMPTS, device=index.device)
-        trial = sampler.draw(index[pending, None], attempts[None])
-        good = sampler.apart(trial)
-        first = good.to(torch.int8).argmax(1)
-        done = good.any(1)
-        rows[pending[done]] = trial[done, first[done]]
-        pending = pending[~done]
-    raise ConvergenceError(
-        f"no disjoint phantom of {rows.shape[-2]} {sampler.kind.__name__.lower()}s in {_ROUNDS * _ATTEMPTS} "
-        f"draws: take fewer or smaller shapes, or a smaller gap (now {sampler.gap})"
-    )
 
 
 def _between(limits: Range, u: Tensor) -> Tensor:

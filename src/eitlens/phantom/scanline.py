@@ -1,14 +1,8 @@
 """Pixels inside outlines by scan lines: a few numbers a row instead of a test a pixel, for many thousands of bodies."""
 
 import torch
-from jaxtyping import Bool, Float64, UInt8
+from jaxtyping import Bool, Float64
 from torch import Tensor
-
-from eitlens.phantom.batch import PhantomBatch
-
-RESISTIVE, CONDUCTIVE = 1, 2
-"""Classes of pixels as the Kuopio challenge numbers them; the background is 0."""
-_NODES = 128  # of an outline: the polygon through them is off by a thousandth of the object's size
 
 
 def inside_pixels(
@@ -34,19 +28,3 @@ def inside_pixels(
     count.index_add_(0, place, crossed.flatten().to(torch.int32))
     below = count.view(len(flat), pixels, pixels + 1)[..., :pixels].cumsum(-1, dtype=torch.int32)
     return (below % 2 == 1).view(*outline.shape[:-2], pixels, pixels)
-
-
-def classes(batch: PhantomBatch, pixels: int) -> UInt8[Tensor, "batch {pixels} {pixels}"]:
-    """The class of each pixel: 1 where it is less conductive than the background, 2 where more, 0 elsewhere.
-
-    For phantoms of smooth shapes that stay apart.
-    """
-    found = torch.zeros(len(batch), pixels, pixels, dtype=torch.uint8, device=batch.device)
-    for group in batch.groups:
-        inside = (
-            inside_pixels(group.kind.curve(group.parameters, _NODES).point, pixels)
-            & group.present[..., None, None]
-        )
-        label = torch.where(group.inside < batch.outside[:, None], RESISTIVE, CONDUCTIVE).to(torch.uint8)
-        found = torch.maximum(found, (inside * label[..., None, None]).amax(1))
-    return found

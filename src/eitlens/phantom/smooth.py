@@ -46,6 +46,13 @@ class SmoothShape(Shape):
         return Polygon.level_set(cls._polygon(parameters), points)
 
     @classmethod
+    def outlined(
+        cls, parameters: Float64[Tensor, "*batch parameters"]
+    ) -> tuple[type[Shape], Float64[Tensor, "*batch numbers"]]:
+        """The polygon that stands for the outline."""
+        return Polygon, cls._polygon(parameters)
+
+    @classmethod
     def within(
         cls,
         parameters: Float64[Tensor, "*#batch parameters"],

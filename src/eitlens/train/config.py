@@ -155,6 +155,9 @@ class TrainConfig:
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain JSON values."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        stream = self.data.stream
+        if stream is not None:  # as data sets write it, but always with its body
+            values["data"]["stream"] = stream.to_dict() | {"body": stream.body}
         return values
 
     @staticmethod

@@ -31,11 +31,13 @@ class Supply:
         """Open the data set or read the stream's recipe."""
         if config.stream is not None:
             stream = config.stream
+            _check_currents(stream.name, stream.tank is not None)
             return Supply(config, stream.n, _first_currents(config, stream.currents), None, stream.body)
         if not config.folder:
             raise InputError("no data: give a data set (--data DIR) or a stream")
         dataset = Dataset.open(config.folder)
         made = dataset.manifest
+        _check_currents(config.folder, made.readings > 0)
         return Supply(config, made.n, _first_currents(config, made.currents), dataset, made.body)
 
     def source(self, batch: int, seed: int, processes: Processes) -> Source:
@@ -98,6 +100,15 @@ class Supply:
     def _recipe(self) -> DataConfig:
         assert self.config.stream is not None
         return replace(self.config.stream, currents=self.currents)
+
+
+def _check_currents(name: str, tank: bool) -> None:
+    """Refuse readings of electrodes: inputs of networks take the data of currents."""
+    if tank:
+        raise InputError(
+            f"{name}: readings of electrodes, and networks are trained on the data of currents: take a data set "
+            "without a tank"
+        )
 
 
 def _first_currents(config: SourceConfig, currents: CurrentsConfig) -> CurrentsConfig:

@@ -5,7 +5,7 @@ on the grid of the body (an image), are interpolated: linear maps from the given
 Jacobian uses the other way round.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -20,6 +20,9 @@ from eitlens.forward.elements.interfaces import MeshFrame, fit
 from eitlens.forward.elements.quadratic import at_points, points, shapes
 from eitlens.forward.grid import Field
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
+
+_LARGEST_CONTRAST = 1e6
+"""Stands for that of an insulator or a perfect conductor: data are off by about one part in so many."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Conductivities(NamedTuple):
 
     def part(self, rows: slice) -> "Conductivities":
         """Some of the batch."""
-        some = self.phantoms[rows] if self.phantoms else None
+        some = self.phantoms[rows].trimmed().outlined() if self.phantoms else None
         return self._replace(phantoms=some, values=self.values[rows], outside=self.outside[rows])
 
     def at_points(self, frame: MeshFrame) -> tuple[Tensor, Float64[Tensor, "batch triangles points"]]:
@@ -111,12 +114,22 @@ def read(
             )
         rows = values.reshape(-1, found.count)
         return Conductivities(None, rows, found.to(device), outside.expand(shape).reshape(-1), shape)
-    batch = as_batch(given, device)
+    batch = _finite(as_batch(given, device))
     check_inside(domain, batch)
     none = batch.outside.new_zeros(len(batch), 0)
     return Conductivities(
         batch, none, None, batch.outside, () if isinstance(given, Phantom) else (len(batch),)
     )
+
+
+def _finite(batch: PhantomBatch) -> PhantomBatch:
+    """Insulators and perfect conductors with the largest contrast that keeps nine digits."""
+    low, high = batch.outside[:, None] / _LARGEST_CONTRAST, batch.outside[:, None] * _LARGEST_CONTRAST
+
+    def finite(inside: Float64[Tensor, "batch slots"]) -> Float64[Tensor, "batch slots"]:
+        return torch.where(inside == 0, low, torch.where(inside.isinf(), high, inside))
+
+    return replace(batch, groups=tuple(replace(g, inside=finite(g.inside)) for g in batch.groups))
 
 
 def interpolation(domain: Domain, body: ElementBody, shape: tuple[int, ...]) -> tuple[Interpolation, int]:

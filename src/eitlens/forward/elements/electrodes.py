@@ -44,7 +44,7 @@ class ElementElectrodeSolver:
     of `ElementSolver`, graded towards the ends of electrodes, where the middles of edges lie at a quarter: they follow
     the root that u has there when the contact is good. Solved are as many currents as the rank of those given.
 
-    `size` is the longest edge inside; by default the perimeter over 90. Differentiable (once) in the currents, σ, the
+    `size` is the longest edge inside; by default the perimeter over 100. Differentiable (once) in the currents, σ, the
     parameters of shapes, `impedance`, `start` and `end`, and in `outline`, the boundary nodes of the body where they
     are given: the mesh follows them without being made again.
 

@@ -38,7 +38,7 @@ class ElementSolver(Solver):
     keeps its relative accuracy for small inclusions, and is zero without any. Batches are worked off in parts that fit
     the memory.
 
-    `size` is the longest edge inside the body; by default its perimeter over 90, or as long as three boundary nodes
+    `size` is the longest edge inside the body; by default its perimeter over 100, or as long as three boundary nodes
     are apart if that is more. Caveats: an outline with a radius of curvature below `size` is blunted, a gap or shape
     thinner than `size` is seen as an average; corners of inclusions cost an order.
     Differentiable (once) in the currents, in values of σ and in the parameters of shapes.

@@ -53,6 +53,23 @@ def outlines(domain: Domain, batch: PhantomBatch, count: int) -> Outlines:
     )
 
 
+def gathered(curves: Outlines) -> Outlines:
+    """The same with the outlines that are present in front, and only as many as the phantom with the most has."""
+    present = curves.present[:, :: curves.nodes]
+    if bool(present.all()):
+        return curves
+    most = max(1, int(present.sum(1).max()))
+    slot = _order(present)[:, :most, None] * curves.nodes
+    index = (slot + torch.arange(curves.nodes, device=slot.device)).flatten(1)
+    point, first, second, there, contrast = (part.gather(1, index) for part in curves[:5])
+    return Outlines(point, first, second, there, contrast, curves.outside, curves.nodes)
+
+
+def _order(present: Bool[Tensor, "batch slots"]) -> Int64[Tensor, "batch slots"]:
+    """The slots, those in use first; as they are where all are."""
+    return torch.argsort(~present, dim=1, stable=True)
+
+
 def _contrast(inside: Tensor, outside: Tensor, present: Tensor) -> Float64[Tensor, "batch slots"]:
     """2 (σ_in - σ_out) / (σ_in + σ_out), which is 2 for a perfect conductor, σ_in = ∞; 0 in an absent slot."""
     perfect = torch.isinf(inside)
@@ -165,6 +182,8 @@ def _refuse(batch: PhantomBatch, start: int, k: int, i: int, j: int) -> NoReturn
 def check_nodes(domain: Domain, batch: PhantomBatch, curves: Outlines) -> None:
     """Refuse nodes outside the body or in another outline: quick, and blind to what is between the nodes.
 
+    The curves may be gathered.
+
     By Gauss's law the mean over an outline of Im [Z' / (Z - z)] is 1 for z inside it and 0 outside. Every other
     node is asked.
     """
@@ -177,10 +196,11 @@ def check_nodes(domain: Domain, batch: PhantomBatch, curves: Outlines) -> None:
     slots = curves.point.shape[1] // curves.nodes
     around = torch.unflatten(flux, 1, (slots, -1)).mean(2)
     inside = torch.unflatten(around, 2, (slots, -1)).amax(-1) > 0.5
-    used = _all(batch, "present")
+    used = curves.present[:, :: curves.nodes]
     other = ~torch.eye(slots, dtype=torch.bool, device=used.device)
     for k, i, j in torch.nonzero(inside & other & used[:, :, None] & used[:, None, :])[:1].tolist():
-        _refuse(batch, 0, k, i, j)
+        order = _order(_all(batch, "present")[k : k + 1])[0].tolist()
+        _refuse(batch, 0, k, order[i], order[j])
 
 
 def _overlaps(batch: PhantomBatch) -> Bool[Tensor, "batch slots slots"]:

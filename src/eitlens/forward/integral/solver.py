@@ -14,7 +14,7 @@ from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Currents, Data, Modes, Solver, check_currents
 from eitlens.forward.currents import project
-from eitlens.forward.integral.outlines import Outlines, check_nodes, needed_nodes, outlines
+from eitlens.forward.integral.outlines import Outlines, check_nodes, gathered, needed_nodes, outlines
 from eitlens.memory import chunk_size
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
 from eitlens.threads import free_cores_only
@@ -101,7 +101,7 @@ class BoundaryIntegralSolver(Solver):
     @free_cores_only()
     def _in_groups(self, batch: PhantomBatch, solve: Callable[[Outlines, Tensor], Tensor]) -> Tensor:
         """Solve the phantoms of equal node count together, in chunks that fit the memory; keep the order."""
-        slots = sum(group.present.shape[1] for group in batch.groups)
+        slots = max(1, int(torch.stack([group.present.sum(1) for group in batch.groups]).sum(0).max()))
         counts = self._counts(batch)
         parts, places = [], []
         for count in torch.unique(counts).tolist():
@@ -109,7 +109,7 @@ class BoundaryIntegralSolver(Solver):
             unknowns = count * slots
             size = chunk_size(8 * unknowns * (8 * unknowns + 4 * self.domain.boundary_size), batch.device)
             for index in torch.split(place, size):
-                curves = outlines(self.domain, batch[index], count)
+                curves = gathered(outlines(self.domain, batch[index], count))
                 if self.nodes is not None:
                     check_nodes(self.domain, batch[index], curves)
                 parts.append(solve(curves, index))

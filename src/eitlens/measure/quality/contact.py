@@ -6,14 +6,14 @@ from torch import Tensor
 
 from eitlens.electrodes import Pattern
 from eitlens.measure.quality.base import Explanation, Fault
-from eitlens.measure.quality.model import TankModel, drives, mainly_reads, reads
+from eitlens.measure.quality.model import EmptyTankModel, drives, mainly_reads, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
 DEAD, UNRELIABLE = "dead electrode", "unreliable electrode"
 _MOST_LOST = 0.5  # of the readings: an electrode that is in more of them cannot be judged by what is left
 
 
-def electrodes(model: TankModel) -> list[Explanation]:
+def electrodes(model: EmptyTankModel) -> list[Explanation]:
     """Each electrode that is still read, in turn: dead, or just not to be relied on."""
     pattern, seen = model.measurement.pattern, model.readings.isfinite()
     numbers = range(1, pattern.electrodes + 1)
@@ -21,7 +21,7 @@ def electrodes(model: TankModel) -> list[Explanation]:
     return [found for number in read for found in (_dead(model, number), *_unreliable(model, number))]
 
 
-def _dead(model: TankModel, number: int) -> Explanation:
+def _dead(model: EmptyTankModel, number: int) -> Explanation:
     """No current flows through the electrode, and what is read there is not its potential."""
     pattern = model.measurement.pattern
     drive, stimulation = _open(pattern, number), torch.nonzero(pattern.mask)[:, 0]
@@ -44,7 +44,7 @@ def _open(pattern: Pattern, number: int) -> Float64[Tensor, "stimulations electr
     return drive - others * (drive.sum(-1) / others.sum(-1).clamp(min=1))[:, None]
 
 
-def _unreliable(model: TankModel, number: int) -> list[Explanation]:
+def _unreliable(model: EmptyTankModel, number: int) -> list[Explanation]:
     """All readings that have to do with the electrode are left out."""
     pattern = model.measurement.pattern
     keep = without(pattern, number)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from eitlens.electrodes import Pattern
 from eitlens.measure.quality.base import Explanation, Fault, listed, noted
-from eitlens.measure.quality.model import TankModel, mainly_reads, reads
+from eitlens.measure.quality.model import EmptyTankModel, mainly_reads, reads
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "gain"
@@ -15,7 +15,7 @@ _LEAST = 0.05  # a gain that is less off is that of a real device
 _LEFT = 0.8  # of the misfit: more is left where the gains are not the reason
 
 
-def gains(model: TankModel) -> list[Explanation]:
+def gains(model: EmptyTankModel) -> list[Explanation]:
     """The channel whose gain is most off, if there is one, where electrodes may be off a little, too."""
     pattern, channel = model.measurement.pattern, numbered(model.measurement.pattern)
     fitted = model.fitted()

@@ -12,7 +12,7 @@ from eitlens.measure.quality.contact import electrodes
 from eitlens.measure.quality.drift import drift, drifting
 from eitlens.measure.quality.gain import gains
 from eitlens.measure.quality.linearity import linearity, nonlinear
-from eitlens.measure.quality.model import EmptyBody, TankModel
+from eitlens.measure.quality.model import EmptyBody, EmptyTankModel
 from eitlens.measure.quality.noise import noise, noisy
 from eitlens.measure.quality.numbering import numbering, unseen
 from eitlens.measure.quality.pattern import patterns
@@ -22,7 +22,7 @@ from eitlens.measure.quality.wiring import polarity, swapped
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_tank
 
-EXPLAINING: dict[Callable[[TankModel], list[Explanation]], float] = {
+EXPLAINING: dict[Callable[[EmptyTankModel], list[Explanation]], float] = {
     polarity: 0.03,
     patterns: 0.03,
     swapped: 0.03,
@@ -136,9 +136,9 @@ class _Inspector:
         if self.current.reference is None:
             self.remarks.append("there is no reference: the frames were compared with an empty tank")
         body = EmptyBody(self.current.electrodes)
-        self.facts["residual_given"] = TankModel(self.current, body).given
+        self.facts["residual_given"] = EmptyTankModel(self.current, body).given
         for _ in range(_MOST_FAULTS):
-            model = TankModel(self.current, body)
+            model = EmptyTankModel(self.current, body)
             best = believed(model)
             if best is None:
                 break
@@ -163,7 +163,7 @@ class _Inspector:
         self._found([] if change is None else drifting(change))
 
 
-def believed(model: TankModel) -> Explanation | None:
+def believed(model: EmptyTankModel) -> Explanation | None:
     """The best explanation of the readings, if there is one that is much better than none."""
     checks = [(check, least) for check, least in EXPLAINING.items() if least < model.given]
     options = [(found, least) for check, least in checks for found in check(model)]

@@ -60,7 +60,7 @@ class EmptyBody:
 
 
 @dataclass(frozen=True, eq=False)
-class TankModel:
+class EmptyTankModel:
     """The readings of an empty tank as they were measured, and as they would be."""
 
     measurement: ElectrodeMeasurement

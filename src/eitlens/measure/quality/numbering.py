@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.measure.quality.base import Explanation, Fault, listed, noted
-from eitlens.measure.quality.model import TankModel
+from eitlens.measure.quality.model import EmptyTankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND = "numbering"
@@ -27,7 +27,7 @@ class Numberings(NamedTuple):
     rows: Float64[Tensor, "contacts numberings readings"]
 
 
-def numberings(model: TankModel) -> Numberings:
+def numberings(model: EmptyTankModel) -> Numberings:
     """All of them: order[k] is where electrode k + 1 really is, counted from 0."""
     count = model.measurement.electrodes.count
     k = torch.arange(count)
@@ -35,7 +35,7 @@ def numberings(model: TankModel) -> Numberings:
     return Numberings(orders, model.renumbered(orders))
 
 
-def numbering(model: TankModel) -> list[Explanation]:
+def numbering(model: EmptyTankModel) -> list[Explanation]:
     """The best of all turns and mirror images, with those that cannot be told from it."""
     found = numberings(model)
     residuals = model.unexplained(found.rows, model.measurement.pattern)
@@ -56,7 +56,9 @@ def numbering(model: TankModel) -> list[Explanation]:
     return [Explanation(finding, residual)]
 
 
-def _best(model: TankModel, found: Numberings, residuals: Float64[Tensor, "numberings"]) -> tuple[int, float]:
+def _best(
+    model: EmptyTankModel, found: Numberings, residuals: Float64[Tensor, "numberings"]
+) -> tuple[int, float]:
     """The best one that is not as it is said to be, where electrodes may be off a little, and its residual."""
     first = [k for k in residuals.argsort().tolist() if k != 0][:_FIRST]
     misfits = {k: model.fitted(found.orders[k]).misfit for k in first}
@@ -64,7 +66,7 @@ def _best(model: TankModel, found: Numberings, residuals: Float64[Tensor, "numbe
     return best, model.given * misfits[best] / model.fitted().misfit
 
 
-def unseen(model: TankModel) -> str:
+def unseen(model: EmptyTankModel) -> str:
     """What the shape of the body does not tell, as a sentence; nothing if it tells all."""
     found = numberings(model)
     like = [k for k in _alike(found.rows[len(found.rows) // 2], 0) if k != 0]

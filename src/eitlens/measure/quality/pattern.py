@@ -13,7 +13,7 @@ from torch import Tensor
 from eitlens.electrodes import Pattern
 from eitlens.errors import InputError
 from eitlens.measure.quality.base import Explanation, Fault, noted
-from eitlens.measure.quality.model import TankModel
+from eitlens.measure.quality.model import EmptyTankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
 KIND, ORDER = "pattern", "order of readings"
@@ -43,7 +43,7 @@ class Words(NamedTuple):
         return pairs + (self.rotating != other.rotating)
 
 
-def patterns(model: TankModel) -> list[Explanation]:
+def patterns(model: EmptyTankModel) -> list[Explanation]:
     """All patterns of a name that have as many readings as there are, of both polarities, and the order by columns."""
     return [*_others(model), *_by_columns(model)]
 
@@ -100,7 +100,7 @@ def _candidates(words: Words, electrodes: int) -> Iterator[Words]:
             yield Words(name, readings, words.driven, rotating)
 
 
-def _others(model: TankModel) -> list[Explanation]:
+def _others(model: EmptyTankModel) -> list[Explanation]:
     pattern = model.measurement.pattern
     words = spelled(pattern)
     if words is None:
@@ -142,7 +142,7 @@ def _finding(words: Words, other: Words, made: Pattern, sign: int) -> Fault:
     return Fault(kind, text, 1.0, "take that pattern", fix=fix)
 
 
-def _by_columns(model: TankModel) -> list[Explanation]:
+def _by_columns(model: EmptyTankModel) -> list[Explanation]:
     """The readings are listed channel by channel and not stimulation by stimulation."""
     pattern = model.measurement.pattern
     index = _columns(pattern)

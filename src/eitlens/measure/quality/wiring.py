@@ -3,14 +3,14 @@
 import torch
 
 from eitlens.measure.quality.base import Explanation, Fault, listed, noted
-from eitlens.measure.quality.model import TankModel
+from eitlens.measure.quality.model import EmptyTankModel
 from eitlens.measure.readings import ElectrodeMeasurement
 
 POLARITY, SWAPPED = "polarity", "swapped electrodes"
 _MOST = 4_000_000  # readings of all swaps at once: 32 MB a contact
 
 
-def polarity(model: TankModel) -> list[Explanation]:
+def polarity(model: EmptyTankModel) -> list[Explanation]:
     """The same pattern with all readings of the other sign."""
     residual = model.residual(model.measurement.pattern, -model.readings)
     text = "the polarity is reversed: all readings have the opposite sign of what the pattern says"
@@ -25,7 +25,7 @@ def reversed_sign(measurement: ElectrodeMeasurement) -> ElectrodeMeasurement:
     return noted(measurement, note, voltages=-measurement.voltages, reference=reference)
 
 
-def swapped(model: TankModel) -> list[Explanation]:
+def swapped(model: EmptyTankModel) -> list[Explanation]:
     """The best of all swaps of two electrodes."""
     pattern = model.measurement.pattern
     first, second = torch.triu_indices(pattern.electrodes, pattern.electrodes, offset=1)
