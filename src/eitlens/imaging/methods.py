@@ -11,6 +11,7 @@ from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging import by_minimisation
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
@@ -55,4 +56,13 @@ def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
-METHODS: Registry[Method] = Registry("method", {"network": network, "dsm": dsm, "posterior": posterior})
+METHODS: Registry[Method] = Registry(
+    "method",
+    {
+        "network": network,
+        "dsm": dsm,
+        "posterior": posterior,
+        "minimise": by_minimisation.total_variation,
+        "minimise-h1": by_minimisation.smooth,
+    },
+)

@@ -60,6 +60,7 @@ class Measurement(ABC):
         domain: the body.
         electrodes: where the currents go in.
         pattern: what was driven, and what was read.
+        conductivity: σ0 of the body around the inclusions in S/m, or None where it is not known.
         source: the file it was read from, for errors that are found later; no part of a file.
 
     >>> data = eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64))
@@ -80,6 +81,10 @@ class Measurement(ABC):
         @property
         def pattern(self) -> Pattern:
             """What was driven, and what was read."""
+
+        @property
+        def conductivity(self) -> float | None:
+            """σ0 of the body around the inclusions in S/m, where it is known."""
 
         @property
         def source(self) -> str:
