@@ -133,11 +133,11 @@ def fill(cell: Cell, bodies: int) -> dict[str, Any]:
     return found
 
 
-def run(bodies: int) -> None:
+def run(bodies: int, only: str | None) -> None:
     """The cells that have no figures yet."""
     for cell in CELLS:
         known = kept()
-        if cell.name not in known["cells"]:
+        if cell.name not in known["cells"] and only in (None, cell.name):
             found = fill(cell, bodies)
             write_json(RESULT, kept() | {"bodies": bodies, "cells": known["cells"] | {cell.name: found}})
 
@@ -236,9 +236,10 @@ def main() -> None:
     )
     parser.add_argument("part", nargs="?", choices=("run", "start"))
     parser.add_argument("--bodies", type=int, default=BODIES)
+    parser.add_argument("--only", choices=[cell.name for cell in CELLS], help="one cell")
     given = parser.parse_args()
     if given.part == "run":
-        run(given.bodies)
+        run(given.bodies, given.only)
     elif given.part == "start":
         start()
     else:

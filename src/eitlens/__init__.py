@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eitlens import imaging, models
-    from eitlens.classical import direct_sampling, index_function, minimise, picard_sum
+    from eitlens.classical import dbar, direct_sampling, index_function, minimise, picard_sum
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
     from eitlens.electrodes import (
@@ -126,6 +126,7 @@ __all__ = [
     "circle",
     "cross",
     "currents",
+    "dbar",
     "direct_sampling",
     "empty_tank",
     "harmonic_extension",
