@@ -27,7 +27,7 @@ from eitlens.train.examples import ExampleFeed
 from eitlens.train.folder import RunFolder
 from eitlens.train.loop import Loop
 from eitlens.train.processes import Processes
-from eitlens.train.setup import Setup, create_network, prepare
+from eitlens.train.setup import TrainingParts, create_network, prepare
 from eitlens.train.sources import MemorySource
 from eitlens.train.supply import Supply
 
@@ -79,7 +79,7 @@ def speed(given: argparse.Namespace) -> None:
 
 
 def _parts(
-    loop: Loop, setup: Setup, supply: Supply, config: TrainConfig, given: argparse.Namespace
+    loop: Loop, setup: TrainingParts, supply: Supply, config: TrainConfig, given: argparse.Namespace
 ) -> dict[str, float]:
     fixed = setup.examples(0)
     loop.setup = replace(setup, examples=_Fixed(fixed))  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ class _Fixed:
         return self._example
 
 
-def _loop_rate(loop: Loop, setup: Setup, given: argparse.Namespace) -> float:
+def _loop_rate(loop: Loop, setup: TrainingParts, given: argparse.Namespace) -> float:
     return _rate(lambda _: loop.step(), given, setup.device)
 
 

@@ -21,7 +21,7 @@ HOMES = {
     "input": ("eitlens.feature.storage", "INPUTS"),
     "network": ("eitlens.models.registry", "NETWORKS"),
     "method": ("eitlens.imaging.methods", "METHODS"),
-    "format": ("eitlens.measure.formats", "FORMATS"),
+    "format": ("eitlens.measure.formats.registry", "FORMATS"),
 }
 """Places of the registries by kind; imported when asked for, so that `import eitlens` stays light."""
 

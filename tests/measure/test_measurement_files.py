@@ -1,4 +1,4 @@
-"""Measurement files: five formats in, two out, and whatever is wrong is one line."""
+"""Measurement files: five formats in and out, and whatever is wrong is one line."""
 
 import io
 import json
@@ -88,6 +88,7 @@ def as_json(measurement: Measurement) -> bytes:
     return json.dumps(measurement.to_dict()).encode()
 
 
+SUFFIXES = [".npz", ".json", ".csv", ".h5", ".mat"]
 FORMATS = [as_csv, as_mat, as_h5, as_npz, as_json]
 
 
@@ -160,7 +161,7 @@ def test_a_measurement_knows_its_file_and_keeps_it_out_of_others(measurement, fo
         Measurement.from_arrays(found.to_dict() | {"source": "scan"})
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".json"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("domain", [Square(64), Disk(64)])
 def test_what_is_written_is_read_again(measurement, tmp_path, suffix, domain):
     path, given = tmp_path / "new" / f"data{suffix}", replace(measurement, domain=domain)
@@ -169,8 +170,8 @@ def test_what_is_written_is_read_again(measurement, tmp_path, suffix, domain):
 
 
 def test_other_suffixes_are_refused(measurement, tmp_path):
-    with pytest.raises(InputError, match=r"written as \.npz or \.json, got '\.mat'"):
-        files.write(measurement, tmp_path / "data.mat")
+    with pytest.raises(InputError, match=r"written as \.npz, \.json, \.csv, \.h5, \.mat, got '\.txt'"):
+        files.write(measurement, tmp_path / "data.txt")
 
 
 @pytest.fixture(scope="module")

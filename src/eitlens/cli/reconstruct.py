@@ -1,35 +1,47 @@
-"""`eitlens reconstruct`: from a measurement file to an image."""
+"""`eitlens reconstruct`: from measurement files to an image, or to an image a frame."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from eitlens.cli import sequence_files as sequence
+from eitlens.cli.sequence_files import Average, Frames, Reference, ReferenceFrames
+from eitlens.cli.setup_options import with_setup
 from eitlens.cli.show import say
 from eitlens.errors import InputError
 from eitlens.files import check_writable, make_folder, write_atomically
 
 if TYPE_CHECKING:
     from eitlens.imaging import Reconstruction
+    from eitlens.measure import Setup
     from eitlens.posterior.sampler.sampler import Progress
 
-_SUFFIXES = (".png", ".pdf", ".npz", ".json")
+_SUFFIXES = (".png", ".pdf", ".npz", ".json", ".gif", ".csv")
+_OF_SEQUENCES = (".gif", ".csv")
 
 
+@with_setup
 def reconstruct(
     measurement: Annotated[
-        str, typer.Argument(help="A measurement: .npz, .json, .csv, .mat, .h5; - for a pipe.")
+        str, typer.Argument(help="A measurement: a file, a folder or a glob of frames; - for a pipe.")
     ],
+    setup: "Setup",
     out: Annotated[
         list[Path] | None,
-        typer.Option("--out", "-o", help="Where the image goes: .png, .pdf, .npz or .json; may be repeated."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where it goes: .png, .pdf, .npz, .json; of frames also .gif, .csv; may be repeated.",
+        ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="network; dsm, which needs no training; or posterior, slow.")
+        str, typer.Option(help="network; dsm, which needs no training; index; or posterior, slow.")
     ] = "network",
     model: Annotated[
         str | None,
@@ -45,33 +57,52 @@ def reconstruct(
     seconds: Annotated[
         float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 300 by default.")
     ] = None,
+    strength: Annotated[
+        float | None, typer.Option(help="Of the regularisation; chosen from the data by default.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="At most so many, of an iterative method.")] = None,
+    reference: Reference = None,
+    reference_frames: ReferenceFrames = None,
+    frames: Frames = None,
+    average: Average = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
 ) -> None:
     """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
 
-    `eitlens simulate` makes a measurement to try it with.
+    Several frames become images, an animation and a table. `eitlens simulate` makes a measurement to try it with.
 
     Example: eitlens reconstruct data.npz -o image.png --refine 12
+
+    Example: eitlens reconstruct frames/ --reference-frames 1-20 --method dsm -o moving.gif -o table.csv
     """
     from eitlens.device import available_cores
     from eitlens.imaging import Options
     from eitlens.imaging.methods import METHODS
-    from eitlens.measure import files
 
     targets, chosen = out or [], METHODS[method]
     _check_targets(targets, Path(measurement))
-    if seconds is not None and method != "posterior":
-        raise InputError(f"--seconds {seconds:g}: only --method posterior takes its time; leave it out")
     with _shown(method) as told:
-        options = Options(model, refine, tau, n, device, seconds, available_cores(), told)
-        found = chosen(files.read(measurement), options)
+        options = Options(model, refine, tau, n, device, seconds, available_cores(), told, strength, steps)
+        data, numbers = sequence.read(measurement, setup, reference, reference_frames, frames, average)
+        one = chosen(data, options) if data.frames == 1 else None
+    console = Console()
+    found = [one] if one else sequence.followed(data, method, replace(options, progress=None))
+    rows = sequence.table(found, numbers, data)
     for target in targets:
-        _write(found, target)
+        if one and target.suffix.lower() not in _OF_SEQUENCES:
+            _write(one, target)
+        else:
+            sequence.write(found, rows, target)
     if as_json:
-        typer.echo(json.dumps(found.summary()))
+        typer.echo(json.dumps(one.summary() if one else {"frames": sequence.summaries(found, rows)}))
+        return
+    if one:
+        _tell(console, one)
     else:
-        _tell(found, targets)
+        sequence.tell(console, found, rows)
+    for target in targets:
+        say(console, "image: " if one else "images: ", target)
 
 
 @contextmanager
@@ -115,8 +146,7 @@ def _write(found: "Reconstruction", target: Path) -> None:
         reconstruction_figure(found, target)
 
 
-def _tell(found: "Reconstruction", targets: list[Path]) -> None:
-    console = Console()
+def _tell(console: Console, found: "Reconstruction") -> None:
     facts = [f"{found.method} {found.model}".strip()]
     # An index that is no probability has no outline: what is above its half says nothing.
     facts += [] if found.area is None else [f"{found.area:.1%} of the body inside"]
@@ -129,5 +159,3 @@ def _tell(found: "Reconstruction", targets: list[Path]) -> None:
         say(console, f"refined: {line}, {change.reason}" if change.steps else f"not refined, {change.reason}")
     for flag in found.warnings:
         say(console, f"warning: {flag.text}", style="yellow")
-    for target in targets:
-        say(console, "image: ", target)

@@ -116,15 +116,24 @@ class Pattern:
         if not 3 <= count <= MOST_ELECTRODES:
             raise InputError(f"pattern: expected 3 to {MOST_ELECTRODES} electrodes, got {count}")
         amperes = checks.number(current, "current")
-        drive = amperes * _named(name, count)
+        try:
+            return Pattern.driven_by(amperes * _named(name, count), readings, driven, rotating)
+        except InputError as error:
+            raise InputError(f"pattern {name!r}: {error}") from None
+
+    @staticmethod
+    def driven_by(
+        stimulation: object, readings: str = "adjacent", driven: bool = False, rotating: bool = False
+    ) -> "Pattern":
+        """Make a pattern of currents (L, E) in amperes, and of channels by their name, as in `named`."""
+        drive = checks.physics(stimulation, "stimulation")
+        count = drive.shape[-1]
         read = torch.eye(count, dtype=torch.float64) if readings == "mean" else _named(readings, count)
         read = _rotated(drive, read) if rotating else read
         touched = ((drive != 0)[:, None] & (read != 0)).any(-1)
         read = read - read.mean(-1, keepdim=True)  # the mean of all, where it is a single electrode
         if not driven and bool(touched.all()):
-            raise InputError(
-                f"pattern {name!r}: every channel has an electrode that drives: allow them (driven=True, --driven)"
-            )
+            raise InputError("every channel has an electrode that drives: allow them (driven=True, --driven)")
         return Pattern(drive, read, None if driven else ~touched)
 
     @property

@@ -35,7 +35,7 @@ class _Scene(NamedTuple):
     seconds: float
 
 
-_TITLES = {
+TITLES = {
     "probability": "probability of inclusion; line: ½",
     "index": "direct sampling index",
     "conductivity": "conductivity σ in S/m",
@@ -46,17 +46,39 @@ _TITLES = {
 
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:
     """Draw the image, a probability with the outline of {image > ½}, and its uncertainty where there is one."""
-    probable, signed = found.quantity == "probability", found.quantity == "change"
-    limits = (0.0, 1.0) if probable or found.quantity == "index" else None
-    image = found.image.where(found.domain.inside(), torch.nan)  # nothing is drawn outside the body
+    probable = found.quantity == "probability"
     with picture(path, 1, 1 if found.uncertainty is None else 2, size=3.4) as axes:
-        show_field(axes[0, 0], image, _TITLES[found.quantity], diverging=signed, limits=limits)
-        if probable and bool((found.image > 0.5).any()):
-            outline(axes[0, 0], 0.5 - found.image)
+        show_image(axes[0, 0], found, TITLES[found.quantity])
         if found.uncertainty is not None:
             spread = found.uncertainty.where(found.domain.inside(), torch.nan)
             title = "uncertainty √(p (1 − p))" if probable else "standard deviation in S/m"
             show_field(axes[0, 1], spread, title, limits=(0.0, 0.5) if probable else None)
+
+
+def show_image(
+    axes: Axes,
+    found: Reconstruction,
+    title: str,
+    limits: tuple[float, float] | None = None,
+    bar: bool = True,
+) -> None:
+    """An image in the colours of its quantity; a probability with the outline of {image > ½}."""
+    image = found.image.where(found.domain.inside(), torch.nan)  # nothing is drawn outside the body
+    signed = found.quantity == "change"
+    show_field(axes, image, title, signed, bar, limits or image_limits([found]))
+    if found.quantity == "probability" and bool((found.image > 0.5).any()):
+        outline(axes, 0.5 - found.image)
+
+
+def image_limits(found: Sequence[Reconstruction]) -> tuple[float, float]:
+    """One scale of colours: 0 to 1, even about zero for changes, from the least to the largest conductivity."""
+    if found[0].quantity in ("probability", "index"):
+        return 0.0, 1.0
+    values = [one.image[one.domain.inside()] for one in found]
+    if found[0].quantity == "change":
+        most = max(float(part.abs().max()) for part in values)
+        return -most, most
+    return min(float(part.min()) for part in values), max(float(part.max()) for part in values)
 
 
 def demo_figure(path: Path, seed: int, n: int, model: str | None = None) -> list[str]:

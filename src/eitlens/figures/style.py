@@ -75,11 +75,11 @@ def show_field(
 ) -> None:
     """A nodal field on (-1, 1)², with a colour bar or without.
 
-    Diverging colours are centred at zero; others go from `limits[0]` to `limits[1]`, or from least to largest.
+    Colours go from `limits[0]` to `limits[1]`, or from least to largest; diverging ones are centred at zero.
     Red and blue are alike in grey, so contours tell the sign there: solid above zero, dashed below.
     """
     values = field.detach().cpu().numpy().T
-    limit = float(np.nanmax(np.abs(values))) or 1.0
+    limit = float(np.nanmax(np.abs(values if limits is None else limits))) or 1.0
     low, high = (-limit, limit) if diverging else limits or (None, None)
     colours = DIVERGING if diverging else SEQUENTIAL
     # A node is the middle of its pixel: those of the boundary reach half a cell beyond it, and are cut there.

@@ -8,21 +8,24 @@
 
 from eitlens.imaging.api import reconstruct
 from eitlens.imaging.imager import Imager, load
-from eitlens.imaging.methods import METHODS
+from eitlens.imaging.methods import METHODS, Batched
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
+from eitlens.imaging.sequence import images
 from eitlens.measure import Measurement
 from eitlens.weights import DEFAULT, shipped
 
 __all__ = [
     "DEFAULT",
     "METHODS",
+    "Batched",
     "Flag",
     "Imager",
     "Measurement",
     "Options",
     "Reconstruction",
     "Refinement",
+    "images",
     "load",
     "reconstruct",
     "shipped",

@@ -47,10 +47,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     down on the posterior from large noise to small, and takes the longer the smaller it is. At the noise that the
     package's guide was trained for (`posterior.guide`) it is led: sooner there, and to the same posterior.
     """
-    if options.refine:
-        raise InputError("posterior: it has nothing to refine: leave out --refine")
-    if options.model is not None:
-        raise InputError("posterior: it has no network to choose: leave out --model")
+    options.only("posterior", "seconds")
     start = perf_counter()
     currents = CurrentsConfig("cosine", _CURRENTS)
     prepared = measurement.prepare(currents, 1, SQUARE)

@@ -1,6 +1,14 @@
-"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line."""
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line.
 
-from collections.abc import Callable
+A method is a function `(Measurement, Options) -> Reconstruction` that images the first frame. A method that is faster
+with many frames at once is a function `(Measurement, Options) -> Iterator[Reconstruction]` that yields an image a
+frame, in order, and joins as `Batched(function)`. `eitlens.imaging.images` runs either kind over a sequence. A function
+of one frame is called for each frame, with the same electrodes and pattern objects: what depends on these alone is best
+kept by `eitlens.memory.cached`. A method calls `options.only(name, …)` with the options that it takes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
 
 from jaxtyping import Float64
@@ -8,7 +16,6 @@ from torch import Tensor
 
 from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
-from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import by_minimisation
@@ -27,8 +34,20 @@ _CELLS, _CURRENTS = 200, 3  # the paper's
 Method = Callable[[Measurement, Options], Reconstruction]
 
 
+@dataclass(frozen=True)
+class Batched:
+    """A method that images all frames of a measurement, lazily; called like any other it images the first frame."""
+
+    frames: Callable[[Measurement, Options], Iterator[Reconstruction]]
+
+    def __call__(self, measurement: Measurement, options: Options) -> Reconstruction:
+        """Image the first frame."""
+        return next(self.frames(measurement.frame(0), options))
+
+
 def network(measurement: Measurement, options: Options) -> Reconstruction:
     """A trained network, calibrated; see `Imager`."""
+    options.only("network", "model", "refine")
     imager = load(options.model, options.device)
     return imager(measurement, refine=options.refine, tau=options.tau, n=options.n)
 
@@ -36,10 +55,7 @@ def network(measurement: Measurement, options: Options) -> Reconstruction:
 @free_cores_only()
 def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     """Direct sampling of up to three cosine currents: no training, no probability."""
-    if options.refine:
-        raise InputError("dsm: its image is no probability and cannot be refined: leave out --refine")
-    if options.model is not None:
-        raise InputError("dsm: it has no network to choose: leave out --model")
+    options.only("dsm")
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = measurement.prepare(CurrentsConfig("cosine", _CURRENTS), 1, domain)

@@ -1,4 +1,4 @@
-"""Options of how an image is made; a method takes what it needs of them."""
+"""Options of how an image is made; a method takes what it needs of them and refuses what it has no use for."""
 
 import math
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ class Options:
         seconds: how long a sampler may take; its own choice when left out.
         workers: processes for it on a CPU (see `posterior.sample`).
         progress: told how far a slow method is.
+        strength: of the regularisation, in the method's own units; chosen from the data when left out.
+        steps: at most so many steps of an iterative method; its own choice when left out.
     """
 
     model: str | None = None
@@ -31,9 +33,36 @@ class Options:
     seconds: float | None = None
     workers: int = 1
     progress: Progress | None = None
+    strength: float | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         check(self.refine, self.tau, self.n)
+        if self.strength is not None:
+            checks.positive_number(self.strength, "strength")
+        if self.steps is not None and checks.whole(self.steps, "steps") < 1:
+            raise InputError(f"steps: expected at least 1, got {self.steps}")
+
+    def only(self, method: str, *taken: str) -> None:
+        """Refuse a wish that a method has no use for: ignored in silence, it would mislead.
+
+        >>> eit.imaging.Options(steps=5).only("dsm")
+        Traceback (most recent call last):
+        eitlens.errors.InputError: dsm: it takes no steps of its own: leave out --steps
+        """
+        for name, reason in _REASONS.items():
+            if name not in taken and getattr(self, name) not in (None, 0):
+                raise InputError(f"{method}: {reason}: leave out --{name}")
+
+
+_REASONS = {
+    "model": "it has no network to choose",
+    "refine": "its image cannot be refined",
+    "seconds": "it takes the time it needs",
+    "strength": "it has no regularisation to choose",
+    "steps": "it takes no steps of its own",
+}
+"""Why a method may have no use for a wish."""
 
 
 def check(refine: int, tau: float | None, n: int | None) -> None:

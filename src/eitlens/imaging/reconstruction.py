@@ -1,18 +1,16 @@
 """An image with what is known about it: its uncertainty, its misfit, its warnings."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.domain import Domain
-from eitlens.evaluate.metrics import hard_dice
+from eitlens.evaluate.images import Quantity, dice, foreground
 from eitlens.phantom import Phantom, indicator
 
 Image = Float64[Tensor, "nx ny"]
-Quantity = Literal["probability", "index", "conductivity", "change"]
-"""The meaning of an image: the probability of an inclusion, an index from 0 to 1, σ in S/m, or σ - σ0 in S/m."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +77,8 @@ class Reconstruction:
 
     @property
     def inside(self) -> Tensor:
-        """The nodes taken to be inside: image > ½."""
-        return self.image > 0.5
+        """The nodes where the image shows something: a probability above ½, or see `eitlens.evaluate.images`."""
+        return foreground(self.image, self.quantity, self.domain)
 
     @property
     def area(self) -> float | None:
@@ -89,9 +87,8 @@ class Reconstruction:
         return float(share) if self.quantity == "probability" else None
 
     def dice(self, phantom: Phantom) -> float:
-        """The overlap with a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes taken to be inside, T its own."""
-        truth = indicator(self.domain, phantom).double()
-        return float(hard_dice((self.image - 0.5)[None], truth[None]))
+        """The overlap with a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes of `inside`, T those in its shapes."""
+        return dice(self.inside, indicator(self.domain, phantom))
 
     def summary(self) -> dict[str, Any]:
         """All but the arrays, as plain JSON values."""

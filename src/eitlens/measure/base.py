@@ -5,6 +5,7 @@ paper: densities of current and potentials at points of the boundary.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,10 @@ class Measurement(ABC):
         def source(self) -> str:
             """The file it was read from."""
 
+        @property
+        def times(self) -> Float64[Tensor, "frames"] | None:
+            """The time of each frame in seconds, where it is known."""
+
     @property
     @abstractmethod
     def frames(self) -> int:
@@ -98,6 +103,23 @@ class Measurement(ABC):
     @abstractmethod
     def frame(self, number: int) -> "Measurement":
         """The measurement of one frame, counted from 0."""
+
+    def selected(self, rows: Sequence[int]) -> "Measurement":
+        """The measurement of some frames, counted from 0, in the order given; the reference stays."""
+        raise self._single("chosen")
+
+    def averaged(self, count: int | None = None) -> "Measurement":
+        """The means of so many frames in a row each, of all for None; what is left at the end is left out."""
+        raise self._single("averaged")
+
+    def against(self, reference: Any) -> "Measurement":
+        """The measurement compared with another, or with some of its own frames (counted from 0)."""
+        raise self._single("compared")
+
+    def _single(self, action: str) -> InputError:
+        return InputError(
+            f"{self.source or 'measurement'}: it has one frame and its own reference: no frames can be {action}"
+        )
 
     def prepare(self, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
         """As many of the wanted currents as the injected ones make, at least `fewest`, at the nodes of a grid.

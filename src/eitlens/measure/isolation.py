@@ -9,17 +9,20 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from threading import Lock, Timer
-from typing import IO
 
 from eitlens.errors import InputError
 from eitlens.measure.base import Measurement
-from eitlens.measure.formats import hdf5, matlab, npz, recognised
-from eitlens.measure.parsing import parse
+from eitlens.measure.child import BAD, receive, send
+from eitlens.measure.formats import npz
+from eitlens.measure.formats.registry import ISOLATED, recognised
+from eitlens.measure.guard import LIMIT
+from eitlens.measure.parsing import contents, measured, understood
+from eitlens.measure.recording import Recording
+from eitlens.measure.setup import Setup
 
-_GOOD, _BAD = b"+", b"-"
 _PATIENCE = 30.0  # seconds: longer than a sound file takes; a child that hangs is ended
-_LENGTH = 8  # bytes of a number that says how many bytes follow
-_CODE = f"from {__name__} import work; work()"
+_MOST = 4  # bytes of an .npz for one of a file: text takes four bytes a letter
+_CODE = "from eitlens.measure.child import work; work()"
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,9 @@ class _Child:
         timeout = Timer(_PATIENCE, self.process.kill)
         timeout.start()
         try:
-            _send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
-            _send(self.process.stdin, content)
-            return _receive(self.process.stdout)
+            send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
+            send(self.process.stdin, content)
+            return receive(self.process.stdout)
         finally:
             timeout.cancel()
 
@@ -58,15 +61,19 @@ class SafeParser:
     _child: _Child | None = None
     _lock: Lock = field(default_factory=Lock)
 
-    def __call__(self, content: bytes, where: str) -> Measurement:
+    def __call__(self, content: bytes, where: str, setup: Setup | None = None) -> Measurement:
         """The measurement in a file of any format; `where` names it in errors."""
-        if recognised(content) not in (matlab, hdf5):
-            return parse(content, where)
+        return measured(self.found(content, where), setup or Setup(), where)
+
+    def found(self, content: bytes, where: str, chosen: str = "") -> Recording | Measurement:
+        """What is in the file before a setup is asked; `chosen` names one of several recordings."""
+        if recognised(content) not in ISOLATED:
+            return understood(contents(content, where), where, chosen)
         with self._lock:
             answer = self._ask(content, where)
-        if answer.startswith(_BAD):
+        if answer.startswith(BAD):
             raise InputError(answer[1:].decode())
-        return parse(answer[1:], where)
+        return understood(npz.read(answer[1:], _MOST * LIMIT), where, chosen)
 
     def close(self) -> None:
         """End the child, if there is one."""
@@ -81,39 +88,3 @@ class SafeParser:
         except (OSError, EOFError):  # it crashed, or was killed because it hung
             self.close()
             raise InputError(f"{where}: damaged beyond reading: save it again, or as .npz or .json") from None
-
-
-def work() -> None:
-    """In the child: the name of a file and its bytes come, an .npz or the reason why not goes back."""
-    source, target = sys.stdin.buffer, sys.stdout.buffer
-    while True:
-        try:
-            where, content = _receive(source), _receive(source)
-        except EOFError:
-            return
-        _send(target, _converted(content, where.decode("utf-8", "surrogateescape")))
-
-
-def _converted(content: bytes, where: str) -> bytes:
-    try:
-        values = parse(content, where).to_arrays()
-    except InputError as error:
-        return _BAD + str(error).encode("utf-8", "backslashreplace")
-    return _GOOD + npz.write(values)
-
-
-def _send(stream: IO[bytes], content: bytes) -> None:
-    stream.write(len(content).to_bytes(_LENGTH))
-    stream.write(content)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> bytes:
-    return _exactly(stream, int.from_bytes(_exactly(stream, _LENGTH)))
-
-
-def _exactly(stream: IO[bytes], count: int) -> bytes:
-    content = stream.read(count)
-    if len(content) < count:
-        raise EOFError
-    return content

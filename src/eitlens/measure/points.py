@@ -1,6 +1,6 @@
 """The paper's measurement: densities of current and potentials at points of the boundary."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from eitlens.errors import InputError, prefix_errors
 from eitlens.forward import add_noise
 from eitlens.forward.base import Currents, Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.measure import names
 from eitlens.measure.base import FEWEST_POINTS, Measurement, Prepared
 from eitlens.measure.combine import combined
 
@@ -102,6 +103,10 @@ class PointMeasurement(Measurement):
         """One: a sequence is for electrodes."""
         return 1
 
+    @property
+    def times(self) -> None:
+        """Not known."""
+
     @cached_property
     def electrodes(self) -> Electrodes:
         """The points, as electrodes without width."""
@@ -130,14 +135,14 @@ class PointMeasurement(Measurement):
 
     def to_arrays(self) -> dict[str, Any]:
         """The values for a file, by name, without what is left out."""
-        values = {name: getattr(self, name) for name in NAMES}
+        values = {name: getattr(self, name) for name in names.OF_POINTS}
         values["domain"] = None if self.domain.name == SQUARE.name else bodies.to_text(self.domain)
         return {key: value for key, value in values.items() if value is not None}
 
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "PointMeasurement":
         """From a mapping of names to arrays or lists of numbers; an unknown name or a bad value is an error."""
-        known = checks.with_keys(values, where, NAMES, NAMES[:3])
+        known = checks.with_keys(values, where, names.OF_POINTS, names.OF_POINTS[:3])
         given = {key: value for key, value in known.items() if value is not None}
         body = _body(where, given.pop("domain", SQUARE.name))
         arrays: dict[str, Any] = {k: checks.physics(v, f"{where}: {k}") for k, v in given.items()}
@@ -146,10 +151,6 @@ class PointMeasurement(Measurement):
                 arrays[key] = arrays[key][None]
         with prefix_errors(where):
             return PointMeasurement(**arrays, domain=body, source=where)
-
-
-NAMES = tuple(field.name for field in fields(PointMeasurement) if field.name != "source")
-"""The names a file may hold, the first three at least."""
 
 
 def of_difference(

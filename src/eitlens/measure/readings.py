@@ -2,7 +2,8 @@
 
 import json
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +18,11 @@ from eitlens.electrodes import Electrodes, Pattern
 from eitlens.electrodes.base import check_pattern
 from eitlens.errors import InputError, prefix_errors
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.measure import names
 from eitlens.measure.base import Frames, Measurement, Prepared
-from eitlens.measure.points import NAMES as POINT_NAMES
 
+_JSON = ("electrodes", "pattern", "notes")
+"""Names whose values are kept as JSON."""
 MOST_FRAMES = 1_000_000  # hours of a fast device
 _LARGEST = 1e6  # volts: beyond all devices, so that the unit is wrong
 
@@ -111,10 +114,16 @@ class ElectrodeMeasurement(Measurement):
 
     def frame(self, number: int) -> "ElectrodeMeasurement":
         """The measurement of one frame, counted from 0."""
-        if not 0 <= checks.whole(number, "frame") < self.frames:
-            raise InputError(f"there is no frame {number}: they are numbered 0 to {self.frames - 1}")
-        times = None if self.times is None else self.times[number : number + 1]
-        return replace(self, voltages=self.voltages[number : number + 1], times=times)
+        return self.selected([number])
+
+    def selected(self, rows: Sequence[int]) -> "ElectrodeMeasurement":
+        """The measurement of some frames, counted from 0, in the order given; the reference stays."""
+        chosen = [checks.whole(row, "frame") for row in rows]
+        for number in chosen:
+            if not 0 <= number < self.frames:
+                raise InputError(f"there is no frame {number}: they are numbered 0 to {self.frames - 1}")
+        times = None if self.times is None else self.times[chosen]
+        return replace(self, voltages=self.voltages[chosen], times=times)
 
     def averaged(self, count: int | None = None) -> "ElectrodeMeasurement":
         """The means of so many frames in a row each, of all for None; what is left at the end is left out."""
@@ -126,11 +135,14 @@ class ElectrodeMeasurement(Measurement):
         times = None if self.times is None else torch.unflatten(self.times[:kept], 0, (-1, size)).mean(1)
         return replace(self, voltages=means, times=times)
 
-    def against(self, reference: "ElectrodeMeasurement | int | slice") -> "ElectrodeMeasurement":
+    def against(
+        self, reference: "ElectrodeMeasurement | int | slice | Sequence[int]"
+    ) -> "ElectrodeMeasurement":
         """The measurement compared with another, or with some of its own frames (counted from 0)."""
-        if not isinstance(reference, ElectrodeMeasurement):
-            rows = slice(reference, reference + 1) if isinstance(reference, int) else reference
-            frames = self.voltages[rows]
+        if isinstance(reference, slice):
+            frames = self.voltages[reference]
+        elif not isinstance(reference, ElectrodeMeasurement):
+            frames = self.selected([reference] if isinstance(reference, int) else reference).voltages
         elif same_setup(self, reference):
             frames = reference.voltages
         else:
@@ -156,7 +168,7 @@ class ElectrodeMeasurement(Measurement):
 
     def to_arrays(self) -> dict[str, Any]:
         """The values for a file, by name, without what is left out: numbers, text and tensors."""
-        values = {name: getattr(self, name) for name in NAMES}
+        values = {name: getattr(self, name) for name in names.OF_ELECTRODES}
         values |= {name: json.dumps(values[name].to_dict()) for name in ("electrodes", "pattern")}
         values["notes"] = json.dumps(self.notes) if self.notes else None
         return {key: value for key, value in values.items() if value is not None}
@@ -164,17 +176,17 @@ class ElectrodeMeasurement(Measurement):
     def to_dict(self) -> dict[str, Any]:
         """The values for a file as plain JSON values; what was not measured is null."""
         values = super().to_dict()
-        parts = {key: json.loads(values[key]) for key in _TEXT if key in values}
+        parts = {key: json.loads(values[key]) for key in _JSON if key in values}
         tables = {key: _without_nan(values[key]) for key in ("voltages", "reference") if key in values}
         return values | parts | tables
 
     @staticmethod
     def from_arrays(values: object, where: str = "measurement") -> "ElectrodeMeasurement":
         """From a mapping of names to arrays, lists of numbers and text; an unknown name or a bad value is an error."""
-        known = checks.with_keys(values, where, NAMES, NAMES[:3])
+        known = checks.with_keys(values, where, names.OF_ELECTRODES, names.OF_ELECTRODES[:3])
         given = {key: value for key, value in known.items() if value is not None}
         with prefix_errors(where):
-            for key in _TEXT:
+            for key in _JSON:
                 given |= {key: _plain(given[key], key)} if key in given else {}
             for key in ("voltages", "reference"):
                 given |= {key: _with_nan(given[key], key)} if key in given else {}
@@ -185,15 +197,6 @@ class ElectrodeMeasurement(Measurement):
                 Pattern.from_dict(given.pop("pattern")),
             )
             return ElectrodeMeasurement(electrodes, pattern, **given, source=where)
-
-
-NAMES = tuple(field.name for field in fields(ElectrodeMeasurement) if field.name != "source")
-"""The names a file may hold, the first three at least."""
-_TEXT = ("electrodes", "pattern", "notes")
-ALL_NAMES = (*NAMES, *(name for name in POINT_NAMES if name not in NAMES))
-"""The names of both kinds of measurement."""
-TEXT_NAMES = (*_TEXT, "domain")
-"""Those that are text, JSON or a name, in formats that know only arrays."""
 
 
 def same_setup(one: ElectrodeMeasurement, other: ElectrodeMeasurement) -> bool:

@@ -25,7 +25,7 @@ from eitlens.train.folder import Log, RunFolder, git_state
 from eitlens.train.loggers import Observer, Row
 from eitlens.train.losses import LOSSES
 from eitlens.train.processes import Processes
-from eitlens.train.setup import Setup, check_batch, create_network, prepare
+from eitlens.train.setup import TrainingParts, check_batch, create_network, prepare
 from eitlens.train.state import State
 from eitlens.train.supply import Supply
 
@@ -75,7 +75,7 @@ class Loop:
     """The steps of a run, from its start or its checkpoint."""
 
     def __init__(
-        self, config: TrainConfig, run: RunFolder, setup: Setup, observers: tuple[Observer, ...]
+        self, config: TrainConfig, run: RunFolder, setup: TrainingParts, observers: tuple[Observer, ...]
     ) -> None:
         self.config, self.setup, self.observers = config, setup, observers
         self.processes, self.folder = setup.processes, run

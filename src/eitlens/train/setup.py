@@ -26,7 +26,7 @@ _MOST_BESIDE = 512  # samples that may be simulated beside those of the stream: 
 
 
 @dataclass(frozen=True)
-class Setup:
+class TrainingParts:
     """The parts of a run in this process.
 
     `module` is `network` wrapped for devices and compiled, `validated` is `kept`, compiled where that is.
@@ -72,7 +72,7 @@ def create_network(config: TrainConfig, currents: int) -> Network:
 
 def prepare(
     config: TrainConfig, processes: Processes, supply: Supply, network: Network, features: Input | None
-) -> Setup:
+) -> TrainingParts:
     """Build the parts of a run on its device; `features` is the input of a run that is resumed."""
     device = processes.device
     # On GPUs the last digit of a scale may differ from process to process.
@@ -85,7 +85,7 @@ def prepare(
     module = _compiled(processes.wrap(network), network, config.compile)
     source = supply.source(config.batch, config.seed, processes)
     pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
-    return Setup(
+    return TrainingParts(
         processes,
         features,
         network.train(),

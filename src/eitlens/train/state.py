@@ -10,13 +10,13 @@ from eitlens.evaluate.metrics import LARGER_IS_BETTER
 from eitlens.models import Network
 from eitlens.train import checkpoint, optimiser
 from eitlens.train.folder import RunFolder
-from eitlens.train.setup import Setup
+from eitlens.train.setup import TrainingParts
 
 
 class State:
     """The network, its mean, the optimisers, the progress, and the best weights so far."""
 
-    def __init__(self, setup: Setup, run: RunFolder, select: str) -> None:
+    def __init__(self, setup: TrainingParts, run: RunFolder, select: str) -> None:
         self.setup, self.run, self.select = setup, run, select
         self.best: dict[str, float] = {}
         self._weights: dict[str, Tensor] = {}

@@ -35,7 +35,7 @@ def write(values: dict[str, Any]) -> bytes:
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(member) as stream:
-        shape, kind = _header(stream)
+        shape, kind = header(stream)
     if kind.hasobject or int(np.prod(shape, dtype=object)) * kind.itemsize > member.file_size:
         raise InputError(f"{member.filename}: an array of {kind} of shape {shape} does not fit in the file")
     with archive.open(member) as stream:
@@ -43,7 +43,8 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     return found
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """What the array of an .npy is said to be."""
     version = npy.read_magic(stream)
     reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, kind = reader(stream)

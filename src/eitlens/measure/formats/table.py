@@ -6,14 +6,18 @@ separate the columns, a number may have a decimal comma, as spreadsheets write i
 
 import csv
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from eitlens.errors import InputError
+from eitlens.measure.formats.lines import lines_of
 
-_NUMBERED = re.compile(r"(current|voltage|reference)_(\d{1,3})$")
-_PLURAL = {"current": "currents", "voltage": "voltages", "reference": "reference"}
+_NUMBERED = re.compile(r"(current|voltage|reference|mask)_(\d{1,3})$")
+_PLURAL = {"current": "currents", "voltage": "voltages", "reference": "reference", "mask": "mask"}
+_COLUMNS = {many: one for one, many in _PLURAL.items()}
+_LONGEST_HEAD = 1 << 16  # letters: thousands of columns
 
 
 def recognises(content: bytes) -> bool:
@@ -23,49 +27,40 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> dict[str, Any]:
     """The arrays by name."""
-    if len(content) > limit:
-        raise InputError("too large")
-    lines = content.decode("utf-8-sig").splitlines()
+    lines = lines_of(content, limit)
     comments = [line for line in lines if line.startswith("#")]
-    told = [line for line in lines if line.strip(" \t,;") and not line.startswith("#")]
+    told = [line for line in lines if not line.startswith("#")]
+    if told and len(told[0]) > _LONGEST_HEAD:
+        raise InputError(f"the first line has {len(told[0])} letters: expected the names of columns")
     separator = next((mark for mark in ",;\t" if told and mark in told[0]), ",")
-    rows = list(csv.reader(told, delimiter=separator))
-    if told:
-        _check_head(told[0])
-    if len(rows) < 2:
+    rows = csv.reader(told, delimiter=separator)
+    if len(told) < 2:
         raise InputError("expected a line of column names and a line for each point")
-    names = [name.strip() for name in rows[0]]
+    names = [name.strip() for name in next(rows)]
     if len(set(names)) != len(names):
         raise InputError("two columns have the same name")
-    table = _table(rows[1:], names, "." if separator == "," else ",")
+    table = _table(rows, names, "." if separator == "," else ",")
     return _arrays({name: table[:, k] for k, name in enumerate(names)}) | _told(comments)
 
 
-def _check_head(line: str) -> None:
-    """A first line of nothing but numbers, however they are separated, is a point: its columns have no names."""
-    if all(_is_number(cell) for cell in re.split(r"[,;\s]+", line.strip())):
-        raise InputError(
-            f"the first line, {line[:40]!r}, holds numbers instead of the names of the columns: put x, y, current_1, "
-            "…, voltage_1, … above it, all separated by commas, semicolons or tabs"
-        )
+def write(values: dict[str, Any]) -> bytes:
+    """The measurement as lines; every number can be read back to the bit."""
+    columns = dict(zip("xy", np.asarray(values["points"]).T, strict=True))
+    for name, one in _COLUMNS.items():
+        rows = np.asarray(values.get(name, np.zeros((0, 0))))
+        columns |= {one: rows} if rows.ndim == 1 else {f"{one}_{k + 1}": row for k, row in enumerate(rows)}
+    told = [f"# {name}: {values[name]}" for name in ("domain", "conductivity") if name in values]
+    cells = zip(*(map(repr, column.astype(float).tolist()) for column in columns.values()), strict=True)
+    return "\n".join([*told, ",".join(columns), *map(",".join, cells), ""]).encode()
 
 
-def _is_number(cell: str) -> bool:
-    """Whether it is one, or empty; half of a number with a decimal comma is."""
-    try:
-        float(cell.strip('"') or 0)
-    except ValueError:
-        return False
-    return True
-
-
-def _table(rows: list[list[str]], names: list[str], comma: str) -> np.ndarray:
+def _table(rows: Iterable[list[str]], names: list[str], comma: str) -> np.ndarray:
+    found = []
     for k, row in enumerate(rows):
         if len(row) != len(names):
             raise InputError(f"row {k + 1} has {len(row)} values, the first line names {len(names)} columns")
-    return np.array(
-        [[_number(*cell, k, comma) for cell in zip(row, names, strict=True)] for k, row in enumerate(rows)]
-    )
+        found.append(np.array([_number(*cell, k, comma) for cell in zip(row, names, strict=True)]))
+    return np.stack(found)
 
 
 def _number(value: str, name: str, row: int, comma: str) -> float:
@@ -92,7 +87,8 @@ def _arrays(columns: dict[str, np.ndarray]) -> dict[str, Any]:
             raise InputError(
                 f"unknown column {name!r}: expected x, y, current_1, voltage_1, reference_1, mask"
             )
-    return arrays | {name: _rows(name, found) for name, found in numbered.items()}
+    rows = {name: _rows(name, found) for name, found in numbered.items()}
+    return arrays | rows | ({"mask": rows["mask"] != 0} if "mask" in rows else {})
 
 
 def _rows(name: str, found: dict[int, np.ndarray]) -> np.ndarray:

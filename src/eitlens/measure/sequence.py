@@ -1,0 +1,74 @@
+"""A sequence: the frames of several files as one measurement, and the frames that they are compared with."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+
+from eitlens.errors import InputError
+from eitlens.measure.base import Measurement
+from eitlens.measure.parsing import measured
+from eitlens.measure.readings import ElectrodeMeasurement, same_setup
+from eitlens.measure.recording import Recording, calibrated
+from eitlens.measure.setup import Setup
+
+
+class Found(NamedTuple):
+    """What was found in a file, and the name of the file."""
+
+    content: Recording | Measurement
+    where: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says that it is of the empty tank."""
+        return isinstance(self.content, Recording) and self.content.empty
+
+
+def compared(found: Sequence[Found], setup: Setup, reference: Sequence[Found] = ()) -> Measurement:
+    """The measurement of files in their order, compared with those of a reference.
+
+    Without a reference the files that say they are of the empty tank are that of the others.
+    """
+    water = [] if reference else [one for one in found if one.empty]
+    target = [one for one in found if one not in water] or found
+    water = [*reference] or (water if len(target) < len(found) else [])
+    joined = _joined(target, setup)
+    if water:
+        joined = _electrodes(joined).against(_electrodes(_joined(water, setup)))
+    first = target[0].content
+    known = setup.over(first.known) if isinstance(first, Recording) else setup
+    return calibrated(_electrodes(joined)) if known.calibrated else joined
+
+
+def _joined(found: Sequence[Found], setup: Setup) -> Measurement:
+    """One measurement of the frames of several files."""
+    parts = [measured(one.content, setup, one.where) for one in found]
+    if len(parts) == 1:
+        return parts[0]
+    frames = [_electrodes(part) for part in parts]
+    for frame in frames:
+        if not same_setup(frames[0], frame):
+            raise InputError(f"{frame.source}: not the same electrodes and pattern as {frames[0].source}")
+    voltages = torch.cat([frame.voltages for frame in frames])
+    notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
+    return replace(frames[0], voltages=voltages, times=_times(frames, setup), notes=notes)
+
+
+def _times(frames: Sequence[ElectrodeMeasurement], setup: Setup) -> torch.Tensor | None:
+    """By the rate that the user gives, or of the files where they go on from one to the next."""
+    if setup.rate is not None:
+        count = sum(frame.frames for frame in frames)
+        return torch.arange(count, dtype=torch.float64) / float(setup.rate)
+    known = [frame.times for frame in frames if frame.times is not None]
+    times = torch.cat(known) if len(known) == len(frames) else None
+    return times if times is not None and bool((times.diff() > 0).all()) else None
+
+
+def _electrodes(given: Measurement) -> ElectrodeMeasurement:
+    if not isinstance(given, ElectrodeMeasurement):
+        raise InputError(
+            f"{given.source}: sequences and reference files are for measurements of electrodes alone"
+        )
+    return given

@@ -1,0 +1,226 @@
+"""The empty tank behind a measurement: its conductivity and its contacts, fitted to readings without inclusions.
+
+The readings of the empty body are V = ± m(ζ, w) / (σ h): of a pattern, through electrodes whose widths are w times the
+given ones, with the contacts ζ = σ z / scale in a body of conductivity 1 that is 1 m high. So σ and the sign follow
+from ζ and w by one division, and least squares has only these to find.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+from torch import Tensor
+
+from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, Pattern
+from eitlens.errors import InputError, prefix_errors
+from eitlens.forward.elements import ElementElectrodeSolver
+from eitlens.forward.integral import BoundaryIntegralSolver
+from eitlens.measure.readings import ElectrodeMeasurement
+
+Contacts = Float64[Tensor, "electrodes"]
+Readings = Float64[Tensor, "readings"]
+Model = Callable[[Contacts, float], Readings]
+_CONTACTS = (1e-6, 1e3)  # ζ over the mean width: perfect contact, and a contact that is all there is
+_TRIED = 10  # contacts from one end to the other, the best of which is where the search begins
+_WIDTHS = (0.3, 2.0)  # an effective width beyond is another electrode
+_APART = 0.98  # of the factor at which wider electrodes touch
+_STEP = 1e-3  # of a logarithm, for its derivative: above what a new mesh changes, where there is one
+_SURE = (
+    1e-13  # change of the squared misfit at which the search ends: width and contact are hard to tell apart
+)
+_TELLING = 3  # fewer readings than this for each number that is fitted tell nothing
+_CHANGES = (
+    1e-9  # of the largest reading: smaller ones in a reference are zero, and the frames are differences
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TankFit:
+    """The empty tank that explains a reference best.
+
+    Attributes:
+        conductivity: σ in S/m; a wrong height of the tank, or a wrong gain of the device, is in it too.
+        electrodes: those of the measurement, with the contact impedances (and widths) that were found.
+        readings: of the empty tank, in volts, with the sign of the measured ones.
+        residual: the root mean square of measured less modelled readings, over that of the measured ones.
+        polarity: 1; or -1 where the readings are the negative of what the pattern says.
+        width: the factor between the electrodes' effective widths and the given ones; 1 where it was not fitted.
+        fitted: what the readings were: "reference", or "mean frame" where there is no reference.
+    """
+
+    conductivity: float
+    electrodes: Electrodes
+    readings: Readings
+    residual: float
+    polarity: int
+    width: float
+    fitted: str
+
+
+def fit_tank(measurement: ElectrodeMeasurement, each: bool = False, width: bool = False) -> TankFit:
+    """Fit σ and the contact impedance of the empty tank to the reference, or to the mean frame if there is none.
+
+    All contacts have the same impedance, or with `each` their own; with `width` all electrodes are wider or narrower
+    by one factor. Missing readings (nan) are left out. Where the readings hardly depend on the contacts, as without
+    channels at electrodes that drive, σ and the model are sure and the impedance is not.
+
+    >>> from eitlens.measure.tank import fit_tank
+    >>> tank = eit.Disk(32, scale=0.1)
+    >>> electrodes, pattern = eit.Electrodes.even(tank, 16), eit.Pattern.named("adjacent", 16, current=1e-3)
+    >>> water = eit.simulate_readings(electrodes, pattern, eit.Phantom([], outside=0.3))
+    >>> found = fit_tank(eit.Measurement.of_electrodes(electrodes, pattern, water))
+    >>> round(found.conductivity, 4), found.fitted
+    (0.3, 'mean frame')
+    """
+    with prefix_errors(measurement.source):
+        measured, fitted = empty_readings(measurement)
+        _check_enough(int(measured.isfinite().sum()), each, width, measurement.electrodes)
+        return _fitted(measurement, measured, fitted, each, width)
+
+
+def empty_readings(measurement: ElectrodeMeasurement) -> tuple[Readings, str]:
+    """The readings that stand for the empty tank, and what they are called."""
+    known, name = measurement.baseline, "reference"
+    if known is None:
+        known, name = measurement.voltages.nanmean(0), "mean frame"
+    largest = float(measurement.voltages.nan_to_num().abs().max())
+    if float(known.nan_to_num().abs().max()) <= _CHANGES * largest:
+        raise InputError(
+            f"the {name} is zero, so the frames are differences and tell nothing of the empty tank: "
+            "give the readings of the empty tank as the reference (--reference)"
+        )
+    return known, name
+
+
+def empty_model(electrodes: Electrodes, pattern: Pattern) -> Model:
+    """The readings of the empty body of conductivity 1, 1 m high, as a function of the contacts ζ and the width w."""
+    basis = pattern.basis()
+    potentials = (_elements if electrodes.body.corners else _exact)(electrodes, basis.stimulations)
+
+    def model(contacts: Contacts, width: float) -> Readings:
+        return pattern.read(basis.mixing @ potentials(contacts, width))
+
+    return model
+
+
+def _exact(electrodes: Electrodes, currents: Tensor) -> Model:
+    """Potentials on a smooth body, by charges on the electrodes."""
+    body, solver = electrodes.body, BoundaryIntegralSolver(electrodes.body)
+
+    def potentials(contacts: Contacts, width: float) -> Tensor:
+        row = Electrodes(body, electrodes.places, electrodes.widths * width, contacts * body.scale)
+        return CompleteElectrodeSolver(solver, row).background(currents)
+
+    return potentials
+
+
+def _elements(electrodes: Electrodes, currents: Tensor) -> Model:
+    """Potentials on a body with corners, by finite elements, on one mesh as long as the width is the same."""
+
+    @lru_cache(maxsize=1)
+    def mesh(width: float) -> ElementElectrodeSolver:
+        row = Electrodes(electrodes.body, electrodes.places, electrodes.widths * width)
+        return ElementElectrodeSolver(row.body, row.starts, row.ends, row.relative_impedance)
+
+    return lambda contacts, width: mesh(width).moved(impedance=contacts).background(currents)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """The search for ζ and w, in their logarithms: one contact for all or one each, and the width if it is last."""
+
+    electrodes: Electrodes
+    model: Model
+    measured: Readings
+    each: bool
+    width: bool
+
+    def found(self) -> tuple[Contacts, float]:
+        """The least-squares ζ and w, from the best of some equal contacts on."""
+        low, high = self._bounds()
+        start = np.clip(min(self._starts(), key=self._size), low + _STEP, high - _STEP)
+        found = least_squares(self._misfit, start, self._slopes, bounds=(low, high), ftol=_SURE, gtol=_SURE)
+        return self._unpacked(found.x)
+
+    def scale(self, rows: Readings) -> float:
+        """What the modelled readings are multiplied by."""
+        seen = self.measured.isfinite()
+        return float((rows[seen] @ self.measured[seen]) / rows[seen].square().sum())
+
+    def residual(self, rows: Readings) -> Readings:
+        """Measured less modelled readings that are there, over the size of the measured ones."""
+        seen = self.measured.isfinite()
+        there = self.measured[seen]
+        relative: Readings = (there - self.scale(rows) * rows[seen]) / there.norm()
+        return relative
+
+    def _misfit(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.residual(self.model(*self._unpacked(numbers))))
+
+    def _slopes(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The derivative of the misfit, by differences."""
+        at, steps = self._misfit(numbers), _STEP * np.eye(len(numbers))
+        return np.stack([(self._misfit(numbers + step) - at) / _STEP for step in steps], 1)
+
+    def _size(self, numbers: NDArray[np.float64]) -> float:
+        return float(np.square(self._misfit(numbers)).sum())
+
+    def _unpacked(self, numbers: NDArray[np.float64]) -> tuple[Contacts, float]:
+        values = torch.from_numpy(np.exp(numbers))
+        contacts: Contacts = self.electrodes.widths.mean() * (values[:-1] if self.width else values)
+        return contacts.expand(self.electrodes.count), float(values[-1]) if self.width else 1.0
+
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        count = (self.electrodes.count if self.each else 1) + self.width
+        low, high = (np.full(count, np.log(end)) for end in _CONTACTS)
+        if self.width:
+            low[-1] = np.log(_WIDTHS[0])
+            high[-1] = np.log(min(_WIDTHS[1], _APART * _widest(self.electrodes)))
+        return low, high
+
+    def _starts(self) -> list[NDArray[np.float64]]:
+        """Equal contacts from perfect to bad, electrodes of the given width."""
+        low, high = self._bounds()
+        tried = np.linspace(low, high, _TRIED)
+        tried[:, len(low) - self.width :] = 0.0
+        return list(tried)
+
+
+def _fitted(
+    measurement: ElectrodeMeasurement, measured: Readings, fitted: str, each: bool, width: bool
+) -> TankFit:
+    electrodes = measurement.electrodes
+    fit = _Fit(electrodes, empty_model(electrodes, measurement.pattern), measured, each, width)
+    contacts, factor = fit.found()
+    rows = fit.model(contacts, factor)
+    scale, residual = fit.scale(rows), float(fit.residual(rows).norm())
+    if scale == 0:
+        raise InputError(f"the {fitted} has nothing of the readings of an empty tank: check the pattern")
+    sigma = 1 / (abs(scale) * measurement.height)
+    body, impedance = electrodes.body, contacts * electrodes.body.scale / sigma
+    found = Electrodes(body, electrodes.places, electrodes.widths * factor, impedance)
+    return TankFit(sigma, found, scale * rows, residual, 1 if scale > 0 else -1, factor, fitted)
+
+
+def _widest(electrodes: Electrodes) -> float:
+    """The factor at which the widened electrodes would touch."""
+    order = torch.argsort(electrodes.places)
+    places, widths = electrodes.places[order], electrodes.widths[order]
+    gap = (places.roll(-1) - places) % electrodes.body.perimeter
+    return float((2 * gap / (widths + widths.roll(-1))).min())
+
+
+def _check_enough(readings: int, each: bool, width: bool, electrodes: Electrodes) -> None:
+    numbers = 1 + (electrodes.count if each else 1) + width
+    if bool((electrodes.widths <= 0).any()):
+        raise InputError("electrodes of no width have no contact impedance: give their widths")
+    if readings < _TELLING * numbers:
+        raise InputError(
+            f"{readings} readings are too few to fit {numbers} numbers of the empty tank: "
+            f"at least {_TELLING * numbers} are needed"
+        )
