@@ -55,6 +55,7 @@ _FASTEST = 0.6  # the factor by which α may change from step to step
 _COARSE = 2.0  # χ² a coefficient at which the coarse grid has done its work
 _COARSE_STEPS = 10  # after which it will not do more
 _NEAR, _SETTLED = 0.05, 0.01  # χ² this near to 1 and Φ lowered by no larger share: the end
+MOST_STEPS = 30  # in all, unless told otherwise
 _HALVINGS = 5  # of a step that does not lower Φ
 
 
@@ -83,7 +84,7 @@ def minimise(
     regulariser: Regulariser = "tv",
     tau: float | None = None,
     strength: float | None = None,
-    steps: int = 30,
+    steps: int = MOST_STEPS,
     bounds: Bounds = _BOUNDS,
     start: Float64[Tensor, "nx ny"] | None = None,
     domain: Domain = SQUARE,
@@ -119,8 +120,7 @@ def minimise(
             raise InputError("minimise: f - f0 is zero: there is nothing to image")
     goal = _Goal(prepared, noise, regulariser, bounds, strength)
     state, alpha, taken = _search(goal, _first(start, goal), steps)
-    sigma = 1.0 if measurement.conductivity is None else measurement.conductivity
-    return Minimum(sigma * _image(state.x, domain).exp(), alpha, state.misfit, noise, taken)
+    return Minimum(prepared.conductivity * _image(state.x, domain).exp(), alpha, state.misfit, noise, taken)
 
 
 class _Goal(NamedTuple):

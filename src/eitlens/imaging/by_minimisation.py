@@ -2,10 +2,9 @@
 
 from time import perf_counter
 
-from eitlens.classical.minimisation import minimise
+from eitlens.classical.minimisation import MOST_STEPS, minimise
 from eitlens.classical.penalties import Regulariser
 from eitlens.domain.bodies import SQUARE
-from eitlens.errors import InputError
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Flag, Reconstruction
 from eitlens.measure import Measurement
@@ -27,11 +26,11 @@ def smooth(measurement: Measurement, options: Options) -> Reconstruction:
 def _minimised(
     measurement: Measurement, options: Options, name: str, regulariser: Regulariser
 ) -> Reconstruction:
-    if options.refine or options.model is not None:
-        raise InputError(f"{name}: it has no network to choose or refine: leave out --model and --refine")
+    options.only(name, "strength", "steps")
     start = perf_counter()
     domain = SQUARE if options.n is None else SQUARE.at(options.n)
-    found = minimise(measurement, regulariser, options.tau, domain=domain)
+    steps = MOST_STEPS if options.steps is None else options.steps
+    found = minimise(measurement, regulariser, options.tau, options.strength, steps, domain=domain)
     doubts = []
     if found.misfit > _WORST:
         text = f"the image misses the data by {found.misfit**0.5:.2g} times their noise"

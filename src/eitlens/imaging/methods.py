@@ -19,6 +19,7 @@ from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import by_minimisation
+from eitlens.imaging.by_dbar import dbar
 from eitlens.imaging.by_posterior import posterior
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
@@ -78,6 +79,7 @@ METHODS: Registry[Method] = Registry(
         "network": network,
         "dsm": dsm,
         "posterior": posterior,
+        "dbar": dbar,
         "minimise": by_minimisation.total_variation,
         "minimise-h1": by_minimisation.smooth,
     },

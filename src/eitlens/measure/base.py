@@ -19,6 +19,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 
 if TYPE_CHECKING:
+    from eitlens.measure.boundary_map import BoundaryMap
     from eitlens.measure.points import PointMeasurement
     from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -39,6 +40,7 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
+        conductivity: σ0 of the body in S/m, given or fitted to the reference, which the data were scaled with.
     """
 
     difference: Data
@@ -49,6 +51,7 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
+    conductivity: float = 1.0
 
 
 class Measurement(ABC):
@@ -61,7 +64,6 @@ class Measurement(ABC):
         domain: the body.
         electrodes: where the currents go in.
         pattern: what was driven, and what was read.
-        conductivity: σ0 of the body around the inclusions in S/m, or None where it is not known.
         source: the file it was read from, for errors that are found later; no part of a file.
 
     >>> data = eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64))
@@ -82,10 +84,6 @@ class Measurement(ABC):
         @property
         def pattern(self) -> Pattern:
             """What was driven, and what was read."""
-
-        @property
-        def conductivity(self) -> float | None:
-            """σ0 of the body around the inclusions in S/m, where it is known."""
 
         @property
         def source(self) -> str:
@@ -137,6 +135,12 @@ class Measurement(ABC):
     @abstractmethod
     def _prepared(self, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
         """What `prepare` returns, for the same body."""
+
+    def boundary_map(self) -> "BoundaryMap":
+        """What the inclusions change in the Neumann-to-Dirichlet map, from the first frame."""
+        raise InputError(
+            f"{self.source or 'measurement'}: potentials at points: this method needs readings of electrodes"
+        )
 
     @staticmethod
     def of_electrodes(

@@ -20,7 +20,7 @@ parameter", Technometrics 21 (1979).
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.domain import Domain
@@ -52,12 +52,13 @@ def estimated(
 ) -> Prepared:
     """The data of the wanted currents that the readings of the first frame tell."""
     electrodes, pattern = measurement.electrodes, measurement.pattern
-    change, present = _change(measurement)
+    change, sigma = _change(measurement)
+    present = change.isfinite()
     if not bool(present.any()):
         raise InputError("readings: none is there in both the frame and the reference")
     waves = _waves(electrodes, domain)
     maps = readout(electrodes, pattern, wanted.build(domain), domain, waves)
-    fit = _fitted(maps.readings[present], change[present])
+    fit = fitted(maps.readings[present], change[present])
     told = _told(maps.wanted, fit)
     count = int((told > _KNOWN).to(torch.int64).cumprod(0).sum())
     if count < fewest:
@@ -70,11 +71,11 @@ def estimated(
     seen = torch.ones(data.shape, dtype=torch.bool)
     gap = float((torch.diff(electrodes.places.sort().values)).max()) if electrodes.count > 1 else 0.0
     unread = max(min(wanted.count, len(pattern.basis().stimulations)) - count, 0)
-    return Prepared(project(data), seen, fit.noise, gap, 0.0, 0.0, unread, domain)
+    return Prepared(project(data), seen, fit.noise, gap, 0.0, 0.0, unread, domain, sigma)
 
 
-def _change(measurement: "ElectrodeMeasurement") -> tuple[Tensor, Bool[Tensor, "readings"]]:
-    """U - U0 of a body of conductivity 1, one unit high, for the first frame; and which readings are there."""
+def _change(measurement: "ElectrodeMeasurement") -> tuple[Float64[Tensor, "readings"], float]:
+    """U - U0 of a body of conductivity 1, one unit high, for the first frame, nan where it is missing; and σ0."""
     frame, baseline = measurement.voltages[0], measurement.baseline
     model = uniform_readings(measurement.electrodes, measurement.pattern)
     sigma = measurement.conductivity
@@ -84,7 +85,7 @@ def _change(measurement: "ElectrodeMeasurement") -> tuple[Tensor, Bool[Tensor, "
         sigma = float((model[seen] @ model[seen]) / (model[seen] @ known[seen])) / measurement.height
     scale = abs(sigma) * measurement.height
     change = frame * scale - model if baseline is None else (frame - baseline) * scale
-    return change, change.isfinite()
+    return change, abs(sigma)
 
 
 class Fit(NamedTuple):
@@ -96,7 +97,7 @@ class Fit(NamedTuple):
     noise: float
 
 
-def _fitted(rows: Float64[Tensor, "readings nodes"], change: Float64[Tensor, "readings"]) -> Fit:
+def fitted(rows: Float64[Tensor, "readings nodes"], change: Float64[Tensor, "readings"]) -> Fit:
     """The ridge regression whose strength generalised cross validation chooses."""
     left, size, right = torch.linalg.svd(rows, full_matrices=False)
     part = left.mT @ change

@@ -2,6 +2,6 @@
 
 from eitlens.classical.d_bar.equation import solve
 from eitlens.classical.d_bar.image import DBar, dbar
-from eitlens.classical.d_bar.scattering import Traces, scattering
+from eitlens.classical.d_bar.scattering import Traces, scattering_transform
 
-__all__ = ["DBar", "Traces", "dbar", "scattering", "solve"]
+__all__ = ["DBar", "Traces", "dbar", "scattering_transform", "solve"]

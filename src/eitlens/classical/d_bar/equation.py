@@ -9,14 +9,15 @@ Where t is cut off at |k| = R, the regularisation, this is the integral equation
     m(s) = 1 + (1/π) ∫_{|k|<R} T(k) m̄(k) / (s - k) dk,        T = t e_{-z} / (4πk̄),
 
 linear over the real numbers, not the complex ones. It is solved on a square grid of k of step h: the integral is a
-convolution, done by FFT on a grid twice as wide (no wrap-around), 1/0 in the kernel is 0, its mean over the cell, and the
-points at |k| = R count with the part of their cell that is within. GMRES takes 5 to 10 steps, for many z at once. The
-error is of second order in h.
+convolution, done by FFT on a grid twice as wide (no wrap-around), 1/0 in the kernel is 0, its mean over the cell, and
+the points at |k| = R count with the part of their cell that is within. GMRES takes 5 to 10 steps, for many z at once.
+The error is of second order in h.
 
-References: K. Knudsen, J. Mueller, S. Siltanen, J. Comput. Phys. 198 (2004); G. Vainikko, in Direct and Inverse Problems
-of Mathematical Physics (2000), for the convolution.
+References: K. Knudsen, J. Mueller, S. Siltanen, J. Comput. Phys. 198 (2004); G. Vainikko, in Direct and Inverse
+Problems of Mathematical Physics (2000), for the convolution.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ from eitlens.memory import chunk_size
 
 _TOLERANCE, _MOST = 1e-5, 60  # of the residual; steps, of which truncated t of noisy data need a few more
 _VECTORS = 24  # of a point z: the Krylov basis and what the FFT needs
+_AT_ONCE = 128  # points z: more do not fit a cache, and gain nothing
 Points = Complex128[Tensor, "points"]
 
 
@@ -66,7 +68,7 @@ def solve(t: Points, points: Grid, z: Complex128[Tensor, "pixels"]) -> Complex12
     tensor([1.], dtype=torch.float64)
     """
     size = 16 * (_VECTORS * len(points.k) + 4 * points.kernel.numel())
-    parts = torch.split(z, chunk_size(size, z.device))
+    parts = torch.split(z, min(_AT_ONCE, chunk_size(size, z.device)))
     return torch.cat([_solved(t, points, part) for part in parts])
 
 
@@ -80,13 +82,15 @@ def _solved(t: Points, points: Grid, z: Complex128[Tensor, "pixels"]) -> Complex
         wide = m.new_zeros(len(m), points.kernel.numel())
         wide[:, points.place] = density * m.conj()
         field = torch.fft.ifft2(torch.fft.fft2(wide.view(-1, *points.kernel.shape)) * points.kernel)
-        return m - field.flatten(1)[:, points.place]
+        return torch.sub(m, field.flatten(1)[:, points.place])
 
-    m = _gmres(apply, torch.ones_like(density))
-    return m[:, int(k.abs().argmin())]
+    found: Tensor = _gmres(apply, torch.ones_like(density))[:, int(k.abs().argmin())]
+    return found
 
 
-def _gmres(apply, right: Complex128[Tensor, "pixels points"]) -> Complex128[Tensor, "pixels points"]:  # type: ignore[no-untyped-def]
+def _gmres(
+    apply: Callable[[Tensor], Tensor], right: Complex128[Tensor, "pixels points"]
+) -> Complex128[Tensor, "pixels points"]:
     """Solve real-linear systems, one a row, from the start `right`: Arnoldi with the real inner product."""
     rest = right - apply(right)
     size = _norm(rest)
@@ -108,8 +112,11 @@ def _gmres(apply, right: Complex128[Tensor, "pixels points"]) -> Complex128[Tens
         if bool((left <= _TOLERANCE * _norm(right)).all()):
             return right + torch.einsum("bk,kbp->bp", weight[..., 0].to(right.dtype), torch.stack(basis))
         basis.append(vector / length.clamp(min=1e-300)[:, None])
-    raise ConvergenceError(f"the D-bar equation did not converge in {_MOST} steps: cut t off at a smaller radius")
+    raise ConvergenceError(
+        f"the D-bar equation did not converge in {_MOST} steps: cut t off at a smaller radius"
+    )
 
 
 def _norm(vectors: Complex128[Tensor, "pixels points"]) -> Float64[Tensor, "pixels"]:
-    return torch.view_as_real(vectors).flatten(1).norm(dim=1)
+    size: Tensor = torch.linalg.vector_norm(torch.view_as_real(vectors).flatten(1), dim=1)
+    return size

@@ -1,7 +1,7 @@
 """The scattering transform t(k) of a conductivity in the unit disk, from its Dirichlet-to-Neumann map.
 
-For complex k there is one solution ψ of div(σ∇ψ) = 0 in the plane, σ = 1 outside the disk, that is e^{ikz} far away. With
-Λ_σ the map from boundary values to the normal current density and Λ_1 that of the empty disk,
+For complex k there is one solution ψ of div(σ∇ψ) = 0 in the plane, σ = 1 outside the disk, that is e^{ikz} far away.
+With Λ_σ the map from boundary values to the normal current density and Λ_1 that of the empty disk,
 
     t(k) = ∫ e^{ik̄z̄} (Λ_σ - Λ_1) ψ(·, k) ds,        ψ = e^{ikz} - ∫ G_k(z - ζ) (Λ_σ - Λ_1) ψ ds(ζ)  on the circle,
 
@@ -16,17 +16,17 @@ radial σ, where Λ_σ e^{inθ} = λ_|n| e^{inθ}, it is the series
 
     t^exp(k) = 2π Σ_{n≥1} (-1)^n |k|^{2n} (λ_n - n) / (n!)²,
 
-since e^{ikz} = Σ (ik)^n e^{inθ} / n! and e^{ik̄z̄} = Σ (ik̄)^n e^{-inθ} / n!. Two concentric disks, σ = a within the radius ρ,
-have λ_n = n (1 + μρ^{2n}) / (1 - μρ^{2n}), μ = (a - 1) / (a + 1).
+since e^{ikz} = Σ (ik)^n e^{inθ} / n! and e^{ik̄z̄} = Σ (ik̄)^n e^{-inθ} / n!. Where σ = a within the radius ρ and 1
+beyond, λ_n = n (1 + μρ^{2n}) / (1 - μρ^{2n}), μ = (a - 1) / (a + 1).
 
-References: A. Nachman, Ann. Math. 143 (1996); K. Knudsen, M. Lassas, J. L. Mueller, S. Siltanen, Inverse Probl. Imaging 3
-(2009).
+References: A. Nachman, Ann. Math. 143 (1996); K. Knudsen, M. Lassas, J. L. Mueller, S. Siltanen, Inverse Probl.
+Imaging 3 (2009).
 """
 
 from typing import Literal
 
 import torch
-from jaxtyping import Complex128, Float64
+from jaxtyping import Complex128
 from torch import Tensor
 
 Traces = Literal["exact", "exp"]
@@ -35,7 +35,7 @@ Modes = Complex128[Tensor, "modes modes"]
 _AT_ONCE = 256  # values of k, whose systems of 64 modes take 16 MB
 
 
-def scattering(
+def scattering_transform(
     difference: Modes, k: Complex128[Tensor, "points"], traces: Traces = "exact"
 ) -> Complex128[Tensor, "points"]:
     """Compute t(k) from Λ_σ - Λ_1 as a matrix between the modes e^{inθ}, n = -N … N.
@@ -43,7 +43,7 @@ def scattering(
     >>> n = torch.arange(-16, 17, dtype=torch.float64).abs()  # σ = 2 within the radius ½
     >>> change = n * (1 + 0.25**n / 3) / (1 - 0.25**n / 3) - n
     >>> k = torch.tensor([0.5, 1.0, 2.0], dtype=torch.complex128)
-    >>> t = scattering(torch.diag(change).to(k.dtype), k)
+    >>> t = scattering_transform(torch.diag(change).to(k.dtype), k)
     >>> [round(value, 3) for value in t.real.tolist()]
     [-0.258, -0.892, -1.92]
     """
