@@ -33,7 +33,7 @@ from eitlens.measure import Measurement
 ROOT = Path(__file__).parents[1]
 RESULT, PAGE = ROOT / "results" / "minimisation.json", ROOT / "docs" / "minimisation.md"
 CELLS = tuple(Cell(count, tau) for tau in (0.05, 0.0, 0.2) for count in (3, 1))
-BODIES, TUNING, STARTED = 32, 6, 8
+BODIES, TUNING, STARTED = 32, 6, 4
 TOLD = (0.9, 11.0)  # of σ: 1 and 10, and a tenth beyond
 THRESHOLDS = tuple(1 + 0.1 * k for k in range(1, 60))
 CPU = torch.device("cpu")

@@ -1,6 +1,8 @@
 """The D-bar method: t against closed forms and an independent equation, σ from its own t, images from electrodes."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,3 +218,17 @@ def test_the_method_images_a_measurement_and_refuses_what_it_cannot_use():
         METHODS["dbar"](data, Options(model="flagship"))
     with pytest.raises(InputError, match="radius"):
         eit.dbar(data, radius=-1.0)
+
+
+def test_the_page_says_what_the_result_file_says():
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / "results" / "d_bar.json").read_text())
+    page = (root / "docs" / "d_bar.md").read_text()
+    for name, row in kept["simulated"].items():
+        setup, noise = name.rsplit(", ", 1)
+        assert (
+            f"| {setup} | {float(noise):g} | {row['map']:.4f} | {row['radius']:.1f} | {row['sigma']:.3f} |"
+            in page
+        )
+    for error in kept["radial"].values():
+        assert f" {error:.3f} " in page

@@ -144,7 +144,7 @@ def _first(start: Tensor | None, goal: _Goal) -> Cells:
     return torch.clamp(cells, _ROOM * low, _ROOM * high)
 
 
-def _search(goal: _Goal, x: Cells, steps: int) -> tuple["_State", float, int]:
+def _search(goal: _Goal, x: Cells, steps: int) -> tuple["_Iterate", float, int]:
     """Steps on one grid after the other, until α has settled; the image, α and the number of steps."""
     alpha = _problem(goal, _GRIDS[0]).equal() if goal.strength is None else goal.strength
     taken = 0
@@ -166,7 +166,7 @@ def _search(goal: _Goal, x: Cells, steps: int) -> tuple["_State", float, int]:
     return state, alpha, taken
 
 
-class _State(NamedTuple):
+class _Iterate(NamedTuple):
     """An image x with its whitened residual W (F(x) - y)."""
 
     x: Cells
@@ -179,7 +179,7 @@ class _State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _Inversion:
     """The data of (7) on one grid; the bounds are those of x."""
 
     domain: Domain
@@ -201,12 +201,12 @@ class _Problem:
         family = CurrentsConfig("cosine", count).build(self.domain)
         return torch.cat([family, arclength(self.domain, waves)])
 
-    def at(self, x: Cells) -> _State:
+    def at(self, x: Cells) -> _Iterate:
         """The residual of an image."""
         currents = self.currents[: len(self.data)]
         return self._compare(x, self.solver.difference(Conductivity(x.exp()), currents))
 
-    def linearised(self, x: Cells) -> tuple[_State, Float64[Tensor, "values cells"]]:
+    def linearised(self, x: Cells) -> tuple[_Iterate, Float64[Tensor, "values cells"]]:
         """The residual and its derivative."""
         count = len(self.data)
         fields = self.solver.potential(Conductivity(x.exp()), self.currents)
@@ -215,17 +215,17 @@ class _Problem:
         slope = -energies(fields[:count], fields[count:]) * x.exp().flatten()
         return self._compare(x, change), (self.whitening @ slope).flatten(0, 1)
 
-    def _compare(self, x: Cells, change: Data) -> _State:
+    def _compare(self, x: Cells, change: Data) -> _Iterate:
         found = self.domain.boundary_weight * change @ self.currents[len(self.data) :].mT
-        return _State(x, (self.whitening @ (found - self.data)[..., None]).flatten())
+        return _Iterate(x, (self.whitening @ (found - self.data)[..., None]).flatten())
 
-    def cost(self, state: _State, strength: float) -> float:
+    def cost(self, state: _Iterate, strength: float) -> float:
         """Φ with the barrier."""
         room = (state.x - self.low).log() + (self.high - state.x).log()
         penalty = strength * penalties.value(state.x, self.regulariser)
         return float(state.residual.square().sum()) + penalty - 2 * _BARRIER * float(room.sum())
 
-    def step(self, x: Cells, strength: float) -> _State:
+    def step(self, x: Cells, strength: float) -> _Iterate:
         """One step towards the minimum of Φ; x itself where no step lowers it."""
         state, slope = self.linearised(x)
         prior = strength * penalties.matrix(x, self.regulariser)
@@ -250,7 +250,7 @@ class _Problem:
         return float(slope.square().sum() / prior.trace())
 
 
-def _problem(goal: _Goal, n: int) -> _Problem:
+def _problem(goal: _Goal, n: int) -> _Inversion:
     """The coefficients of the data, and what makes their noise white, for a grid of n cells a side."""
     domain, count = goal.prepared.domain, 2 * min(_WAVES, n)
     waves = arclength(domain, count)
@@ -263,7 +263,7 @@ def _problem(goal: _Goal, n: int) -> _Problem:
     eye = torch.eye(count, dtype=torch.float64).expand_as(covariance)
     whitening = torch.linalg.solve_triangular(torch.linalg.cholesky(covariance), eye, upper=False)
     low, high = (math.log(end) for end in goal.bounds)
-    return _Problem(domain.at(n), data, whitening, goal.regulariser, low, high)
+    return _Inversion(domain.at(n), data, whitening, goal.regulariser, low, high)
 
 
 def energies(
@@ -281,7 +281,7 @@ def energies(
     return torch.einsum("lce,wce->lwc", parts(u) * weight, parts(p))
 
 
-def _image(x: Cells, domain: Domain) -> Float64[Tensor, "nx ny"]:
+def _image(x: Cells, domain: Domain) -> Float64[Tensor, "mx my"]:
     """Values in cells, at the nodes of a grid: bilinear between the centres, constant beyond the outermost."""
     place = domain.nodes().flip(-1)[None]
     return fn.grid_sample(x[None, None], place, padding_mode="border", align_corners=False)[0, 0]

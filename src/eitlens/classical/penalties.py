@@ -23,7 +23,7 @@ Regulariser = Literal["tv", "h1"]
 _FLAT = 1.0  # β: the slope where TV begins to count; a contrast of 10 within a cell is thirty times steeper
 
 
-class Edges(NamedTuple):
+class Steps(NamedTuple):
     """A number at each edge: between neighbours along x (n + 1, n), and along y (n, n + 1)."""
 
     x: Float64[Tensor, "mx ny"]
@@ -55,9 +55,9 @@ def _width(x: Cells) -> float:
     return 2 / len(x)
 
 
-def _differences(x: Cells) -> Edges:
+def _differences(x: Cells) -> Steps:
     padded = fn.pad(x, (1, 1, 1, 1))
-    return Edges(padded[:, 1:-1].diff(dim=0), padded[1:-1].diff(dim=1))
+    return Steps(padded[:, 1:-1].diff(dim=0), padded[1:-1].diff(dim=1))
 
 
 def _steepness(x: Cells) -> Float64[Tensor, "mx my"]:
@@ -68,8 +68,8 @@ def _steepness(x: Cells) -> Float64[Tensor, "mx my"]:
     return (square / _width(x) ** 2 + _FLAT**2).sqrt()
 
 
-def _weights(x: Cells, kind: Regulariser) -> Edges:
+def _weights(x: Cells, kind: Regulariser) -> Steps:
     if kind == "h1":
-        return Edges(*(torch.ones_like(part) for part in _differences(x)))
+        return Steps(*(torch.ones_like(part) for part in _differences(x)))
     even = 1 / _steepness(x)
-    return Edges((even[:, 1:] + even[:, :-1]) / 2, (even[1:] + even[:-1]) / 2)
+    return Steps((even[:, 1:] + even[:, :-1]) / 2, (even[1:] + even[:-1]) / 2)
