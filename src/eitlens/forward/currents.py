@@ -23,7 +23,10 @@ Family = Literal["cosine", "sine", "trigonometric", "arclength"]
 
 
 def cosine(domain: Domain, count: int) -> Currents:
-    """cos(lθ), l = 1 … count, θ the polar angle: the paper's currents. At most N/2 of them on N nodes."""
+    """cos(lθ), l = 1 … count, θ the polar angle: the currents of our runs. At most N/2 of them on N nodes.
+
+    The paper does not say which currents it injects.
+    """
     return project(torch.cos(_frequencies(domain, count, domain.boundary_size // 2) * domain.angle()))
 
 
