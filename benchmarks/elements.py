@@ -22,7 +22,7 @@ from torch import Tensor
 from eitlens.domain import Disk
 from eitlens.forward import ElementElectrodeSolver, MeshField
 from eitlens.forward.elements.conductivity import read
-from eitlens.forward.elements.fitting import fit
+from eitlens.forward.elements.interfaces import fit
 from eitlens.forward.elements.sweep import factorise, substitute
 from eitlens.forward.elements.system import ElementSystem, assemble
 from eitlens.forward.elements.tree import Tree

@@ -23,7 +23,7 @@ from torch import Tensor
 from eitlens.domain import Square
 from eitlens.feature import harmonic_extension
 from eitlens.forward import BoundaryIntegralSolver, GridSolver, Solver, currents
-from eitlens.forward.grid.bodies import as_body
+from eitlens.forward.grid.conductivity import as_grid_conductivity
 from eitlens.forward.grid.system import System, assemble
 from eitlens.phantom import EllipseSampler, PhantomBatch
 
@@ -91,7 +91,7 @@ def full_matrix(system: System, n: int) -> sparse.csc_matrix:
 
 def lu_rows(square: Square, batch: PhantomBatch, g: Tensor) -> Iterator[Row]:
     """The fastest sparse LU, and its data checked against the grid solver's."""
-    body, _ = as_body(square, batch[:1], CPU)
+    body, _ = as_grid_conductivity(square, batch[:1], CPU)
     matrix = full_matrix(assemble(*body.elements(square)), square.n)[1:, 1:]
     matrix.eliminate_zeros()
     loop = square.loop().numpy()

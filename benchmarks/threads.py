@@ -10,16 +10,16 @@ meets all of them alike.
 import multiprocessing
 import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from children import Child
 
 from eitlens.device import available_cores
 
 IMAGES, ROUNDS = 8, 3
-CHILD = f"""
-import sys, time
+SETUP = f"""
+import sys
 import eitlens as eit
 from eitlens import threads
 if sys.argv[1] == "torch":  # as many threads as torch takes, whatever else runs
@@ -35,11 +35,6 @@ jobs = dict(
     batch=lambda: eit.reconstruct(df),
 )
 [job() for job in jobs.values()]
-print("ready", flush=True)
-for name in sys.stdin:
-    start = time.perf_counter()
-    jobs[name.strip()]()
-    print(time.perf_counter() - start, flush=True)
 """
 
 
@@ -47,15 +42,16 @@ def main() -> None:
     """Print seconds and ratios for each way to eight images."""
     cores = available_cores()
     counts = {f"OMP={k}": {"OMP_NUM_THREADS": str(k)} for k in range(1, cores + 1)}
-    children = {"library": _start({}, "library")}
-    children |= {name: _start(extra, "torch") for name, extra in counts.items()}
+    plain = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+    children = {"library": Child(SETUP, "library", environment=plain)}
+    children |= {name: Child(SETUP, "torch", environment=plain | extra) for name, extra in counts.items()}
     for busy in (0, cores):
         with _burden(busy):
             for job in ("reconstruct", "imager", "batch"):
                 times: dict[str, list[float]] = {name: [] for name in children}
                 for _ in range(ROUNDS):
                     for name, child in children.items():
-                        times[name].append(_ask(child, job))
+                        times[name].append(child.ask(job)[0])
                 best = {name: statistics.median(found) for name, found in times.items()}
                 ratio = best["library"] / min(value for name, value in best.items() if name != "library")
                 told = ", ".join(f"{name} {value:.2f} s" for name, value in best.items())
@@ -63,26 +59,7 @@ def main() -> None:
                     f"{busy} cores busy, {job}: {told}; the library's over the best: {ratio:.2f}", flush=True
                 )
     for child in children.values():
-        child.kill()
-
-
-def _start(extra: dict[str, str], kind: str) -> "subprocess.Popen[str]":
-    environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"} | extra
-    pipe = subprocess.PIPE
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, kind], stdin=pipe, stdout=pipe, text=True, env=environment
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
-    return child
-
-
-def _ask(child: "subprocess.Popen[str]", job: str) -> float:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    child.stdin.write(job + "\n")
-    child.stdin.flush()
-    return float(child.stdout.readline())
+        child.close()
 
 
 @contextmanager

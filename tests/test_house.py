@@ -50,7 +50,9 @@ def kinds() -> dict[str, str]:
 
 
 def asked(node: ast.AST) -> set[str]:
-    """The names of the classes that a call of `isinstance` asks for."""
+    """The names of the classes that a call of `isinstance`, or a comparison of a type, asks for."""
+    if isinstance(node, ast.Compare) and getattr(getattr(node.left, "func", None), "id", "") == "type":
+        return {getattr(part, "id", getattr(part, "attr", "")) for part in node.comparators}
     if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"):
         return set()
     return {getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node.args[1])}

@@ -45,7 +45,7 @@ def available_cores() -> int:
 
 @contextmanager
 def float32_products(tf32: bool, same_shapes: bool = False) -> Iterator[None]:
-    """Products and convolutions of float32 numbers in TF32, with 10 of their 23 bits, or in full; then as before.
+    """Compute products and convolutions of float32 numbers in TF32 (10 of 23 bits) or in full, inside the block.
 
     Left alone, PyTorch computes products in full and convolutions in TF32. The setting is one for all threads.
     Where all batches have the `same_shapes`, as in training, the fastest convolution is worth a search.

@@ -41,13 +41,13 @@ def chunk_size(bytes_per_sample: int, device: torch.device) -> int:
 
 
 def _free(device: torch.device) -> int:
-    """Bytes of a GPU that nobody has, and those that torch has put by for the next to ask."""
+    """Free bytes of a GPU, with those that torch holds in reserve."""
     put_by = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + put_by
 
 
 def select(batch: T, rows: slice | Int64[Tensor, "rows"]) -> T:
-    """Some samples of a batch: of every tensor in a dataclass or named tuple, by its first dimension."""
+    """Select samples of a batch: rows of every tensor in a dataclass or named tuple."""
     some: Any = batch
     if isinstance(batch, tuple):
         some = type(batch)(*(select(part, rows) for part in batch))

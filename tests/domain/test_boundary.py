@@ -26,7 +26,7 @@ def test_arclength_of_the_nodes_and_of_points_a_little_off(square):
 def test_points_off_the_boundary_or_twice_are_named(square):
     points = square.boundary().clone()
     points[5] = torch.tensor([0.2, 0.3])
-    with pytest.raises(InputError, match=r"point 5 at \(0.2, 0.3\) is 0.7 off the boundary"):
+    with pytest.raises(InputError, match=r"point 5 .*0\.2, 0\.3.*0\.7"):
         boundary.arclength(points, square)
     points[5] = points[6]
     with pytest.raises(InputError, match="is there twice"):

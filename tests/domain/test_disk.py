@@ -101,7 +101,7 @@ def test_its_symmetries_are_those_of_its_nodes(count, expected):
 
 
 def test_what_a_disk_cannot_be():
-    with pytest.raises(InputError, match="at least 2 cells a side and 3 boundary nodes, got n=1"):
+    with pytest.raises(InputError, match=r"2 cells .*n=1"):
         Disk(1)
-    with pytest.raises(InputError, match=r"GridSolver is for the Square, got Disk.*: use ElementSolver"):
+    with pytest.raises(InputError, match=r"Square, got Disk.*ElementSolver"):
         GridSolver.__post_init__(SimpleNamespace(domain=Disk(8)))

@@ -1,4 +1,4 @@
-"""A shape, sampler, solver, input, network, method and file format of a user's own."""
+"""A shape, sampler, solver, pattern, input, network, method and file format of a user's own."""
 
 import json
 from dataclasses import dataclass, replace
@@ -83,6 +83,13 @@ class OwnSolver(eit.BoundaryIntegralSolver):
 
     def difference(self, conductivity: object, currents: Tensor) -> Tensor:
         return super().difference(conductivity, currents) / 2
+
+
+@eit.register("pattern", "every-third")
+def every_third(count: int) -> Tensor:
+    """Each electrode against the third after it."""
+    rows = torch.eye(count, dtype=torch.float64)
+    return rows - rows.roll(3, 1)
 
 
 @eit.register("input", "doubled")

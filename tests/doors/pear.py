@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import eitlens as eit
-from eitlens.domain.base import CPU, ConformalMap, Domain, Extension, box
+from eitlens.domain.base import CPU, ConformalMap, Domain, Extension
 
 A = 0.2
 SCALE = 1 + A
@@ -64,13 +64,6 @@ class Pear(Domain):
     boundary_nodes: int = 128
     name: ClassVar[str] = "pear"
 
-    def at(self, n: int) -> "Pear":
-        return Pear(n, self.boundary_nodes)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n + 1, self.n + 1
-
     @property
     def boundary_size(self) -> int:
         return self.boundary_nodes
@@ -78,9 +71,6 @@ class Pear(Domain):
     @property
     def perimeter(self) -> float:
         return 2 * torch.pi * MEAN
-
-    def nodes(self, device: torch.device = CPU) -> Tensor:
-        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Tensor:
         return torch.view_as_real(forward(circle(parameter(self.arclength())))).to(device)

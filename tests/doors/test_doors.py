@@ -155,6 +155,15 @@ def test_a_method_and_a_format(tmp_path):
     assert json.loads(told)["method"] == "own-method"
 
 
+def test_a_pattern(tmp_path):
+    phantom, file = tmp_path / "phantom.json", tmp_path / "tank.json"
+    phantom.write_text(json.dumps(CIRCLE))
+    words = ("--electrodes", 16, "--pattern", "every-third", "--n", 32)
+    eitlens("simulate", phantom, "-o", file, *words, plugin="own")
+    told = eitlens("reconstruct", file, "--method", "own-method", "--json", plugin="own")
+    assert json.loads(told)["method"] == "own-method"
+
+
 def test_arrays(tmp_path):
     square = eit.Square(32)
     phantoms = eit.EllipseSampler(seed=0, count=1, disjoint=True).batch(0, 20)
@@ -189,6 +198,9 @@ def test_unknown_names_tell_of_the_plugin():
     done = CliRunner().invoke(app, ["--plugin", "not_there", "doctor"])
     assert done.exit_code == 2
     assert "not_there" in done.output
+    done = CliRunner().invoke(app, ["doctor", "--plugin", "own"])
+    assert done.exit_code == 2
+    assert "--plugin MODULE" in done.output
 
 
 def test_names_of_the_package_stay():

@@ -224,7 +224,7 @@ def test_what_cannot_be() -> None:
     for wrong in ({"count": 1}, {"coverage": 1.0}):
         with pytest.raises(InputError, match="Electrodes need 2 <= count"):
             even(**wrong)
-    with pytest.raises(InputError, match="a solver on a square, but electrodes on a disk"):
+    with pytest.raises(InputError, match=r"square.*disk"):
         CompleteElectrodeSolver(BoundaryIntegralSolver(Square(8)), even())
     with pytest.raises(InputError, match="at least 2 points"):
         solver(even(4), points=1)
@@ -233,7 +233,7 @@ def test_what_cannot_be() -> None:
         model.background(neighbours(5))
     with pytest.raises(InputError, match=r"expected \(currents, 4\) totals"):
         model.voltages(OFF_CENTRE, neighbours(4)[:0])
-    with pytest.raises(InputError, match="currents: 4 of 4 values are NaN"):
+    with pytest.raises(InputError, match="currents: 4 of 4 "):
         model.voltages(OFF_CENTRE, torch.full((1, 4), torch.nan, dtype=torch.float64))
     with pytest.raises(InputError, match="zero sum"):
         model.background(torch.ones(1, 4, dtype=torch.float64))

@@ -110,6 +110,6 @@ def test_what_cannot_be() -> None:
 
 def test_an_angle_that_misses_the_outline() -> None:
     horseshoe = bodies.polygon([(0, 0), (4, 0), (4, 1), (1, 1), (1, 3), (4, 3), (4, 4), (0, 4)], 0.2)
-    with pytest.raises(InputError, match="not meet the boundary of the polygon just once"):
+    with pytest.raises(InputError, match="boundary of the polygon"):
         Electrodes.even(horseshoe, 8, 0.2)
     assert eit.Electrodes is Electrodes

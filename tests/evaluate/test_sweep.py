@@ -64,7 +64,7 @@ def test_resolution_changes_the_grid_and_little_else(trained, monkeypatch):
 
 
 def test_a_sweep_that_does_not_exist(trained):
-    with pytest.raises(InputError, match="sweep must be one of resolution"):
+    with pytest.raises(InputError, match=r"sweep .*resolution"):
         sweeps.sweep(trained, RECIPE, ["colour"])
 
 
@@ -79,5 +79,5 @@ def test_scores_do_not_depend_on_the_batch_and_are_the_same_twice(trained, monke
 
 def test_data_of_another_make_are_refused(trained):
     samples = simulate_range(replace(RECIPE, n=48), 0, 2, torch.device("cpu"))
-    with pytest.raises(InputError, match="use the data set it was trained for"):
+    with pytest.raises(InputError, match="trained for"):
         score(trained, samples)

@@ -47,9 +47,7 @@ def test_single_precision_data_are_computed_in_double() -> None:
 
 
 def test_bad_data_are_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"^f - f0: expected 120 boundary values .* got 116: were the corners dropped\?$"
-    ):
+    with pytest.raises(InputError, match=r"^f - f0: .*120.*116.*corners"):
         harmonic_extension(SQUARE, DATA[..., :116])
-    with pytest.raises(InputError, match=r"^f - f0: 720 of 720 values are NaN or infinite.*$"):
+    with pytest.raises(InputError, match=r"^f - f0: 720 of 720 "):
         harmonic_extension(SQUARE, DATA * torch.nan)

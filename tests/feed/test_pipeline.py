@@ -55,7 +55,7 @@ def test_processes_share_each_batch():
     assert whole.shape == (10, 10)
     assert len(torch.unique(whole)) == 100
     assert torch.equal(torch.cat([batches(103, 10, 7, 2, r, 2) for r in range(2)], 1), whole)
-    with pytest.raises(InputError, match="batch of 10 cannot be shared by 3"):
+    with pytest.raises(InputError, match=r"batch of 10 .*3"):
         batches(103, 10, 7, 2, 0, 3)
     with pytest.raises(InputError, match="batch of 10 from 9 samples"):
         batches(9, 10, 7, 2)
@@ -115,7 +115,7 @@ def test_it_is_add_noise_with_a_level_each(samples):
 
 @pytest.mark.parametrize("levels", [(), (-0.1,), (float("nan"),), (float("inf"),)])
 def test_bad_levels(levels):
-    with pytest.raises(InputError, match="levels must be a list of finite numbers >= 0"):
+    with pytest.raises(InputError, match=r"levels .*>= 0"):
         Noise(levels)
 
 

@@ -78,9 +78,9 @@ def test_repeats_show_a_block_again_in_another_order(config):
 
 
 def test_settings_that_do_not_fit(config):
-    with pytest.raises(InputError, match="batch of 4 cannot be shared by 3 processes"):
+    with pytest.raises(InputError, match=r"batch of 4 .*3 processes"):
         Stream(config, world=3)
-    with pytest.raises(InputError, match="block of 6: expected a multiple of 4"):
+    with pytest.raises(InputError, match=r"block of 6: .*4"):
         Stream(replace(config, block=6))
     with pytest.raises(InputError, match="stream: repeat must be at least 1"):
         replace(config, repeat=0)

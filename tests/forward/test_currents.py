@@ -31,7 +31,7 @@ def test_more_currents_do_not_change_the_first(family: Family) -> None:
 
 @every_family
 def test_at_least_one_current(family: Family) -> None:
-    with pytest.raises(InputError, match=r"^expected at least one current, got 0$"):
+    with pytest.raises(InputError, match=r"at least one current"):
         family(SQUARE, 0)
 
 
@@ -73,7 +73,7 @@ def test_no_more_arclength_modes_than_the_nodes_tell_apart(domain: Domain) -> No
     most = 14
     g = currents.arclength(domain, most)
     torch.testing.assert_close(domain.boundary_weight * g @ g.T, torch.eye(most, dtype=torch.float64))
-    with pytest.raises(InputError, match=r"boundary nodes tell 14 modes apart, got a count of 15"):
+    with pytest.raises(InputError, match=r"14 modes.*15"):
         currents.arclength(domain, most + 1)
 
 
@@ -85,7 +85,7 @@ def test_no_frequency_that_the_nodes_take_for_a_lower_one(domain: Domain) -> Non
             InputError, match=rf"^16 boundary nodes tell frequencies up to {most} apart, got {most + 1}"
         ):
             family(domain, most + 1)
-    with pytest.raises(InputError, match="tell frequencies up to 8 apart, got 500: take fewer"):
+    with pytest.raises(InputError, match=r"up to 8 .*500"):
         currents.trigonometric(domain, 1000)
 
 
@@ -98,7 +98,7 @@ def test_a_current_of_ones_own() -> None:
 
 
 def test_a_current_of_ones_own_must_be_finite() -> None:
-    with pytest.raises(InputError, match=r"^custom current: 21 of 80 values are NaN or infinite.*$"):
+    with pytest.raises(InputError, match=r"^custom current: 21 of 80 "):
         currents.custom(SQUARE, lambda x, y: torch.where(x == 1, torch.nan, y))
 
 

@@ -14,7 +14,7 @@ from eitlens.domain import Square
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.forward import BoundaryIntegralSolver, NeumannToDirichlet, currents
 from eitlens.forward.grid import Field, GridSolver, LevelSet
-from eitlens.forward.grid.bodies import _one_each
+from eitlens.forward.grid.conductivity import _one_each
 from eitlens.phantom import (
     Ellipse,
     EllipseSampler,

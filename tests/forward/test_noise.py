@@ -87,19 +87,19 @@ def test_noise_is_differentiable_in_the_data() -> None:
 
 @pytest.mark.parametrize("tau", [-0.1, math.nan, math.inf])
 def test_tau_is_a_finite_number_not_below_zero(tau: float) -> None:
-    with pytest.raises(InputError, match=r"^tau must be a finite number >= 0, got .*$"):
+    with pytest.raises(InputError, match=r"^tau .*>= 0"):
         add_noise(DATA, tau, seed=1)
 
 
 def test_numbers_of_samples_and_levels_must_fit() -> None:
-    with pytest.raises(InputError, match=r"^index: expected one number for each of 4 samples, got 2$"):
+    with pytest.raises(InputError, match=r"^index: .*4 samples, got 2$"):
         add_noise(DATA, 0.1, 1, index=torch.tensor([0, 1]))
-    with pytest.raises(InputError, match=r"^tau: expected one number for each of 4 samples, got 3$"):
+    with pytest.raises(InputError, match=r"^tau: .*4 samples, got 3$"):
         add_noise(DATA, torch.ones(3, dtype=torch.float64), seed=1)
 
 
 def test_data_must_be_finite() -> None:
-    with pytest.raises(InputError, match=r"^boundary data: 2400 of 9600 values are NaN or infinite.*$"):
+    with pytest.raises(InputError, match=r"^boundary data: 2400 of 9600 "):
         add_noise(DATA * torch.tensor([1, 1, math.nan, 1], dtype=torch.float64)[:, None, None], 0.1, seed=1)
 
 

@@ -177,11 +177,11 @@ def test_a_perfect_conductor_has_a_gradient_in_its_shape() -> None:
 
 
 def test_what_a_fixed_number_of_nodes_still_refuses() -> None:
-    with pytest.raises(InputError, match="phantom 0: shapes 0 and 1 overlap or touch"):
+    with pytest.raises(InputError, match="phantom 0: shapes 0 and 1"):
         FIXED.modes(Phantom([circle((0, 0), 0.3), SQUARE]), 4)
-    with pytest.raises(InputError, match=r"phantom 0: .* reaches .* beyond the boundary"):
+    with pytest.raises(InputError, match=r"phantom 0: .* beyond the boundary"):
         FIXED.modes(Phantom([circle((0.8, 0), 0.3)]), 4)
-    with pytest.raises(InputError, match="waves of a disk, not of a square"):
+    with pytest.raises(InputError, match="disk, not of a square"):
         GridSolver(Square(16)).modes(MIXED, 4)
-    with pytest.raises(InputError, match="GridSolver needs conductivities between 0 and ∞"):
+    with pytest.raises(InputError, match="between 0 and ∞"):
         GridSolver(Square(16)).difference(MIXED, currents.cosine(Square(16), 1))

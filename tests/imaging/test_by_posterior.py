@@ -90,7 +90,7 @@ def test_a_guide_is_no_network(home, folder):
         (home / "uit-small" / file.name).write_bytes(file.read_bytes())
     assert shipped() == ["uit-small"]
     assert Imager.load().name == "uit-small"
-    with pytest.raises(InputError, match="no trained network 'guide': the names installed are: uit-small"):
+    with pytest.raises(InputError, match=r"'guide': .*uit-small"):
         Imager.load("guide")
 
 
@@ -116,7 +116,7 @@ def test_none_is_needed(home, asked, measurement):
 def test_a_damaged_guide_is_one_line(home, measurement):
     (home / "guide").mkdir()
     (home / "guide" / "guide.json").write_text("{")
-    with pytest.raises(InputError, match="guide: no guide can be read from there"):
+    with pytest.raises(InputError, match="no guide can be read"):
         METHODS["posterior"](measurement, Options())
 
 
@@ -184,7 +184,7 @@ def test_an_image_without_a_guide(home, monkeypatch, measurement):
 def test_what_the_data_lack_is_said_with_the_name_of_their_file(home, measurement):
     some = torch.arange(800) % 8 == 0
     scan = replace(measurement, mask=torch.arange(800) > 9, source="scan.npz")
-    with pytest.raises(InputError, match=r"^scan\.npz: posterior: needs a voltage at every node"):
+    with pytest.raises(InputError, match=r"^scan\.npz: posterior: .*every node"):
         METHODS["posterior"](scan, Options(tau=TAU))
-    with pytest.raises(InputError, match=r"^scan\.npz: posterior: the points are too far apart"):
+    with pytest.raises(InputError, match=r"^scan\.npz: posterior: .*far apart"):
         METHODS["posterior"](replace(scan, mask=some), Options())

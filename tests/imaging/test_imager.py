@@ -16,6 +16,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager, Options, Refinement, shipped
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.methods import METHODS
+from eitlens.imaging.warnings import too_noisy
 from eitlens.measure import Measurement
 from eitlens.models import create, save
 from eitlens.phantom import EllipseSampler
@@ -120,9 +121,7 @@ def test_options_that_cannot_be_meant(imager, difference, bad):
 
 @pytest.mark.parametrize("given", [torch.zeros(3, 256), "scan.npz"])
 def test_an_imager_says_what_it_takes(imager, given):
-    with pytest.raises(
-        InputError, match=r"^expected a Measurement, got a \w+: use Measurement.of_difference"
-    ):
+    with pytest.raises(InputError, match=r"Measurement, .*Measurement\.of_difference"):
         imager(given)
 
 
@@ -141,7 +140,7 @@ def test_one_call(folder, square, difference):
         eit.reconstruct(eit.Measurement.of_difference(torch.zeros(3, 800, dtype=torch.float64)))
     with pytest.raises(InputError, match=r"^difference: expected real numbers"):
         eit.reconstruct("nothing", model=str(folder))
-    with pytest.raises(InputError, match=r"^difference: expected real numbers, got torch.complex128$"):
+    with pytest.raises(InputError, match=r"^difference: .*real.*complex128$"):
         eit.reconstruct(difference * 1j, model=str(folder))
 
 
@@ -150,7 +149,7 @@ def test_direct_sampling_as_a_method(difference):
     assert found.image.shape == (41, 41)
     assert float(found.image.max()) == 1.0
     assert found.uncertainty is None
-    with pytest.raises(InputError, match="no method is called 'magic': choose one of network, dsm"):
+    with pytest.raises(InputError, match=r"'magic': .*network, dsm"):
         METHODS["magic"]
 
 
@@ -260,5 +259,13 @@ def test_data_without_an_image_are_named(imager, difference, monkeypatch):
     nothing = torch.full((1, 65, 65), torch.nan)
     monkeypatch.setattr(type(imager.reader), "read", lambda *_: nothing)
     scan = replace(Measurement.of_difference(difference), source="scan.npz")
-    with pytest.raises(InputError, match=r"^scan\.npz: .*: no image of data of size .*: is the unit right"):
+    with pytest.raises(InputError, match=r"^scan\.npz: .*no image of data.*unit"):
         imager(scan)
+
+
+def test_the_error_of_a_solver_is_no_noise_to_a_network_trained_without():
+    assert not too_noisy(1e-4, 0.0)
+    assert too_noisy(0.01, 0.0)
+    assert not too_noisy(0.27, 0.25)
+    assert too_noisy(0.28, 0.25)
+    assert not too_noisy(None, 0.25)

@@ -37,14 +37,12 @@ def even(count: int) -> torch.Tensor:
 def test_points_are_found_on_the_circle_also_just_below_its_start():
     torch.testing.assert_close(boundary.arclength(1.004 * DISK.boundary(), DISK), DISK.arclength())
     assert float(DISK.locate(torch.tensor([1.0, -1e-17], dtype=torch.float64))) == 0.0
-    with pytest.raises(InputError, match=r"off the boundary of the disk: .* fills \(-1, 1\)²"):
+    with pytest.raises(InputError, match=r"boundary of the disk: .*\(-1, 1\)²"):
         boundary.arclength(0.5 * DISK.boundary(), DISK)
 
 
 def test_points_of_another_body_are_recognised():
-    with pytest.raises(
-        InputError, match="of the square: they are on that of the disk: say so with the domain"
-    ):
+    with pytest.raises(InputError, match=r"square: .*disk: .*domain"):
         boundary.arclength(DISK.boundary(), Square(64))
 
 
@@ -90,10 +88,10 @@ def test_plain_differences_at_the_nodes_give_the_index_itself():
     torch.testing.assert_close(found.image, index / index.max(), rtol=0, atol=1e-9)
     assert found.noise < 1e-3
     assert found.area is None
-    certain = replace(found, uncertainty=found.image)
+    certain = replace(found, uncertainty=found.image, quantity="probability")
     assert certain.area == pytest.approx(float((index > index.max() / 2).sum() / DISK.inside().sum()))
     assert 0 < found.dice(eit.Phantom([circle((0.0, 0.0), 0.4)])) <= 1
-    with pytest.raises(InputError, match="expected 128 boundary values, got 100"):
+    with pytest.raises(InputError, match=r"128 .*100"):
         Measurement.of_difference(clean[:, :100], domain=DISK)
     with pytest.raises(InputError, match=r"expected \(L, N\) values"):
         Measurement.of_difference(clean[0], domain=DISK)
@@ -104,11 +102,9 @@ def test_plain_differences_at_the_nodes_give_the_index_itself():
 def test_what_knows_only_the_square_says_so(folder):
     given = Measurement.of_difference(data((0.3, -0.4)), domain=DISK)
     imager = Imager(Trained.open(folder, torch.device("cpu")), Calibration(), "blank")
-    with pytest.raises(
-        InputError, match="of a disk, and this method knows only the square: use direct sampling"
-    ):
+    with pytest.raises(InputError, match=r"disk.*square: .*direct sampling"):
         imager(given)
     with pytest.raises(InputError, match="measurement is of a disk"):
         METHODS["posterior"](given, Options(tau=0.05))
-    with pytest.raises(InputError, match="grid solver, which is for the square and not for the disk"):
+    with pytest.raises(InputError, match=r"grid solver.*square.*disk"):
         Simulation(CurrentsConfig(count=3), DISK).image(torch.zeros(65, 65), 10.0)

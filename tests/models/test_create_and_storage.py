@@ -22,7 +22,7 @@ def saved(tmp_path: Path) -> Path:
 def test_unknown_names_and_settings_are_errors_that_list_the_known() -> None:
     with pytest.raises(InputError, match=r"'uti'.*uit, uit-l3.*mwo"):
         create("uti")
-    with pytest.raises(InputError, match=r"uit has no setting 'widht'.*width, resolution"):
+    with pytest.raises(InputError, match=r"'widht'.*width"):
         create("uit", widht=3)
 
 
@@ -170,8 +170,8 @@ def test_autocast_to_bfloat16_leaves_float32_logits_close_by() -> None:
 
 def test_what_the_disk_refuses_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"file: File exists: check the path and its permissions$"):
+    with pytest.raises(InputError, match=r"file: File exists"):
         save(small(), tmp_path / "file" / "network")
     (tmp_path / "network.safetensors").mkdir()
-    with pytest.raises(InputError, match=r"network\.safetensors: Is a directory: check the path"):
+    with pytest.raises(InputError, match=r"network\.safetensors: Is a directory"):
         save(small(), tmp_path / "network")

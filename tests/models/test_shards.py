@@ -52,7 +52,7 @@ def test_a_missing_or_foreign_shard_is_named(tensors, tmp_path):
     files = shards.write(tensors, path, limit=900)
     content = files[1].read_bytes()
     files[1].unlink()
-    with pytest.raises(InputError, match=r"net-00002-of-00003\.safetensors is missing: copy all 3 shards"):
+    with pytest.raises(InputError, match=r"net-00002-of-00003\.safetensors is missing"):
         shards.read(path)
     files[1].write_bytes(content)
     (tmp_path / "net-00001-of-00004.safetensors").write_bytes(content)

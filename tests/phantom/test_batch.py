@@ -97,10 +97,10 @@ def test_conductivities_are_positive_numbers(value: float) -> None:
 
 
 def test_a_list_of_conductivities_has_one_for_each_shape() -> None:
-    with pytest.raises(InputError, match=r"^Phantom: 1 shapes but 2 conductivities: give one, or one each$"):
+    with pytest.raises(InputError, match=r"^Phantom: 1 shapes .*2 conductivities"):
         Phantom([circle((0, 0), 0.1)], inside=[1.0, 2.0])
 
 
 def test_an_empty_list_is_no_batch() -> None:
-    with pytest.raises(InputError, match=r"^expected at least one phantom, got an empty list$"):
+    with pytest.raises(InputError, match=r"at least one phantom"):
         stack([])

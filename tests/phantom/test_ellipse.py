@@ -57,9 +57,7 @@ def test_a_circle_is_an_ellipse_with_equal_semi_axes() -> None:
 
 @pytest.mark.parametrize("semi_axes", [(0.0, 0.1), (0.1, -0.2)])
 def test_semi_axes_must_be_positive(semi_axes: tuple[float, float]) -> None:
-    with pytest.raises(
-        InputError, match=r"^Ellipse: semi_axes must be positive, got a smallest value of .*$"
-    ):
+    with pytest.raises(InputError, match=r"^Ellipse: semi_axes must be positive"):
         Ellipse((0, 0), semi_axes)
 
 
@@ -70,5 +68,5 @@ def test_numbers_must_be_finite(bad: float) -> None:
         ((0.0, 0.0), (bad, 0.1), 0.0),
         ((0.0, 0.0), (0.1, 0.1), bad),
     ]:
-        with pytest.raises(InputError, match=r"^Ellipse: 1 of 5 values are NaN or infinite.*$"):
+        with pytest.raises(InputError, match=r"^Ellipse: 1 of 5 "):
             Ellipse(*arguments)

@@ -182,27 +182,25 @@ def test_a_circle_nearer_to_a_side_than_the_finest_nodes_goes_through_the_grid()
     square, near = Square(250), Phantom([circle((0.9795, 0.23), 0.02)])
     assert automatic.for_integral(near, square) is None
     assert automatic.simulate(near, square, currents.cosine(square, 1))[1] == "grid"
-    with pytest.raises(InputError, match=r"^shape 0 \(Ellipse\) is 0\.0001 thick"):
+    with pytest.raises(InputError, match=r"^shape 0 \(Ellipse\) .*0\.0001"):
         simulated(Phantom([circle((0.9998, 0.23), 0.0001)]), 200)
 
 
 def test_a_shape_too_thin_for_the_finest_grid_is_refused_by_name():
-    with pytest.raises(
-        InputError, match=r"^shape 1 \(Ellipse\) is 0\.0016 thick .* 1000 cells a side: .* 0\.006"
-    ):
+    with pytest.raises(InputError, match=r"^shape 1 \(Ellipse\) .*0\.0016.*1000.*0\.006"):
         simulated(Phantom([TRIANGLE, Ellipse((0, 0), (0.5, 0.001))]), 200)
 
 
 def test_a_grid_of_which_the_finest_is_no_multiple_is_told_of():
     thin = Phantom([TRIANGLE, Ellipse((0, 0), (0.5, 0.005))])
     assert automatic.for_grid(thin, Square(200)) == Square(800)
-    with pytest.raises(InputError, match=r"at least 0\.009 thick, or take an n that divides 1000$"):
+    with pytest.raises(InputError, match=r"0\.009 .*1000$"):
         automatic.for_grid(thin, Square(334))
 
 
 def test_currents_are_checked_before_they_are_interpolated():
     near = Phantom([circle((0.89, 0.23), 0.1)])
-    with pytest.raises(InputError, match=r"currents: expected 64 boundary values"):
+    with pytest.raises(InputError, match=r"^currents: .*64 "):
         automatic.simulate(near, Square(16), currents.cosine(Square(32), 1))
     with pytest.raises(InputError, match="zero mean"):
         automatic.simulate(near, Square(16), currents.cosine(Square(16), 1) + 1)

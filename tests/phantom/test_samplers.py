@@ -106,7 +106,7 @@ def test_what_cannot_be_disjoint_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     sampler = EllipseSampler(seed=0, count=2, short=(0.6, 0.6), long=(0.6, 0.6), disjoint=True)
     with pytest.raises(
         ConvergenceError,
-        match=r"^no disjoint phantom of 2 ellipses in 48 draws: take fewer or smaller shapes.*0\.04\)$",
+        match=r"2 ellipses in 48 draws.*0\.04",
     ):
         sampler.batch(0, 2)
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_disjoint_costs_the_draws_of_one_sample(
 
     monkeypatch.setattr(kind, "draw", counted)
     monkeypatch.setattr(samplers, "_ROUNDS", 3)
-    with pytest.raises(ConvergenceError, match=r"no disjoint phantom of 40 \w+s in 48 draws"):
+    with pytest.raises(ConvergenceError, match=r"40 \w+s in 48 draws"):
         kind(seed=0, count=40, disjoint=True).batch(0, 100)
     assert drawn == [100, 16, 16, 16]
 

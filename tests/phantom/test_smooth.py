@@ -97,11 +97,11 @@ def test_a_star_without_waves_is_a_circle():
 
 
 def test_what_cannot_be():
-    with pytest.raises(InputError, match=r"distance R\(θ\) to the outline must be positive"):
+    with pytest.raises(InputError, match=r"R\(θ\) .*positive"):
         Star((0, 0), 0.2, cosines=(0.3,))
     with pytest.raises(InputError, match="RoundedPolygon: radius must be positive"):
         rectangle((0, 0), (0.2, 0.2), radius=0.0)
-    with pytest.raises(InputError, match="Phantom: conductivity must be positive, or 0"):
+    with pytest.raises(InputError, match=r"^Phantom: conductivity"):
         Phantom([SQUARE], -1.0)
     with pytest.raises(InputError, match="Phantom: conductivity"):
         Phantom([SQUARE], math.nan)

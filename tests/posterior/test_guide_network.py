@@ -97,7 +97,7 @@ def test_a_saved_guide_comes_back(guide: Guide, tmp_path: Path) -> None:
 def test_data_and_phantoms_it_does_not_know_are_refused(guide: Guide) -> None:
     one = torch.ones(1)
     for shape in ((1, 4, SMALL.boundary), (1, 1, 44)):
-        with pytest.raises(InputError, match="at most 3 currents at 40 boundary nodes"):
+        with pytest.raises(InputError, match=r"3 currents.*40"):
             guide.read(torch.ones(shape), one, one)
     with pytest.raises(InputError, match="knows 2 ellipses, not 4"):
         guide.renew(reading(guide), torch.rand(ROWS, 20), torch.zeros(ROWS).long(), 1, torch.Generator())

@@ -147,13 +147,13 @@ def test_checkpoints_that_do_not_belong(run, tmp_path):
     with pytest.raises(InputError, match=r"checkpoint.safetensors: the checkpoint of another network"):
         train(run, tmp_path / "run", device="cpu")
     save_file({"a": torch.zeros(1)}, path)
-    with pytest.raises(InputError, match="not a checkpoint of a training run: delete it"):
+    with pytest.raises(InputError, match=r"not a checkpoint.*delete"):
         train(run, tmp_path / "run", device="cpu")
 
 
 def test_a_checkpoint_of_another_version(tmp_path):
     write(tmp_path / "c", Progress(2, 0.1, 0.1, 1.0, format=99), {})
-    with pytest.raises(InputError, match="format 99, this eitlens reads 1: update"):
+    with pytest.raises(InputError, match=r"format 99.*update"):
         read(tmp_path / "c")
 
 
@@ -199,7 +199,7 @@ def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
     (tmp_path / "run").mkdir()
     write_json(tmp_path / "run/config.json", run.to_dict())
     before = (tmp_path / "run/config.json").read_bytes()
-    with lock_file(tmp_path / "run/.claim"), pytest.raises(InputError, match="another process trains here"):
+    with lock_file(tmp_path / "run/.lock"), pytest.raises(InputError, match="another process trains here"):
         train(run, tmp_path / "run", "cpu")
     assert (tmp_path / "run/config.json").read_bytes() == before
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]
@@ -321,7 +321,7 @@ def test_a_batch_of_more_than_there_is_is_refused_before_any_of_it_is_made(
 
 def test_more_currents_than_there_are(run, data, tmp_path):
     config = replace(run, data=SourceConfig(stream=data, currents=3))
-    with pytest.raises(InputError, match="first 3 currents asked for, there are 2"):
+    with pytest.raises(InputError, match=r"3 currents.*2"):
         train(config, tmp_path / "run", device="cpu")
 
 

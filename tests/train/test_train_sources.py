@@ -58,12 +58,12 @@ def test_splits_share_nothing_and_may_be_cut(data):
 
 
 def test_a_batch_larger_than_the_data(supply):
-    with pytest.raises(InputError, match="batch of 99 from 24 samples: expected 1"):
+    with pytest.raises(InputError, match=r"99 .*24 samples"):
         MemorySource(supply.split("train", CPU), 99, 0, Processes())
 
 
 def test_a_batch_that_processes_cannot_share_is_refused_at_once(supply):
-    with pytest.raises(InputError, match="batch of 8 cannot be shared by 3 processes"):
+    with pytest.raises(InputError, match=r"batch of 8 .*3 processes"):
         MemorySource(supply.split("train", CPU), 8, 0, Processes(0, 3))
 
 

@@ -191,3 +191,27 @@ def test_without_networks_the_page_still_has_the_classical_image():
 def test_two_networks_of_one_name_are_refused_and_none_is_dropped(run_folder):
     with pytest.raises(InputError, match="two networks are called 'tiny'"):
         Gallery.open((str(run_folder), str(run_folder)))
+
+
+def zigzag(row: int, column: int) -> list[list[float]]:
+    """A strip that goes up and down, as long as its place among twelve allows."""
+    x, y = -0.92 + 0.48 * column, -0.6 + 0.6 * row
+    line = [[x + 0.08 * k, y + (0.15 if k % 2 else -0.15)] for k in range(6)]
+    return line + [[a, b + 0.16] for a, b in reversed(line)]
+
+
+def test_a_drawing_that_takes_too_long_is_refused_with_advice_and_the_next_is_answered(gallery):
+    places = [(k // 4, k % 4) for k in range(12)]
+    heavy = [
+        {"kind": "polygon", "vertices": zigzag(*place), "conductivity": 10.0 ** (3 - k / 2)}
+        for k, place in enumerate(places)
+    ]
+    jobs = Jobs(workers=1)
+    with TestClient(create(gallery, jobs), base_url="http://127.0.0.1") as client:
+        jobs.budget = 0.05
+        answer = client.post("/api/drawing", json=drawing(shapes=heavy))
+        assert answer.status_code == 422
+        assert "fewer or simpler shapes" in answer.json()["reason"]
+        assert not jobs._running
+        jobs.budget = 60.0
+        assert client.post("/api/drawing", json=drawing()).status_code == 200

@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from eitlens.web.jobs import BusyError, Jobs, SupersededError
+from eitlens.cancellation import check_wanted
+from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 
 
 class Gate:
@@ -98,17 +99,75 @@ def test_nobody_queues_for_longer_than_is_worth_it():
     _run(main)
 
 
-def test_an_answer_that_comes_too_late_is_not_computed():
+def test_an_answer_that_comes_too_late_is_refused_in_time_and_not_computed():
     async def main():
         jobs, gate = Jobs(workers=1, longest_wait=0.05), Gate()
         under_way = asyncio.ensure_future(jobs.run("a", gate))
         await _begun(gate)
-        late = asyncio.ensure_future(jobs.run("b", lambda check: "too late"))
-        await asyncio.sleep(0.1)
-        gate.open.set()
         with pytest.raises(BusyError):
-            await late
+            await jobs.run("b", lambda check: "too late")
+        gate.open.set()
         assert await under_way == "done"
+        jobs.close()
+
+    _run(main)
+
+
+def endless(_):
+    """A solver that never ends, and asks at each turn whether it is still wanted."""
+    while True:
+        check_wanted()
+
+
+def test_work_over_its_budget_is_stopped_and_the_worker_is_free_again():
+    async def main():
+        jobs = Jobs(workers=1, budget=0.05)
+        with pytest.raises(TooLongError):
+            await jobs.run("a", endless)
+        assert await jobs.run("b", lambda check: "light") == "light"
+        jobs.close()
+
+    _run(main)
+
+
+def test_the_longest_work_gives_way_when_others_wait_and_all_workers_are_slow():
+    async def main():
+        jobs = Jobs(workers=2, budget=60.0)
+        jobs._pace = 0.01
+        heavy = [asyncio.ensure_future(jobs.run(name, endless)) for name in "ab"]
+        while len(jobs._running) < 2:
+            await asyncio.sleep(0.001)
+        assert await jobs.run("c", lambda check: "light") == "light"
+        done, under_way = await asyncio.wait(heavy, return_when=asyncio.FIRST_COMPLETED)
+        assert [type(one.exception()) for one in done] == [TooLongError]
+        assert len(under_way) == 1, "nobody waits any more"
+        under_way.pop().cancel()
+        jobs.close()
+
+    _run(main)
+
+
+def test_work_of_a_client_that_has_left_is_stopped():
+    async def main():
+        jobs, begun, stopped = Jobs(workers=1, budget=60.0), threading.Event(), threading.Event()
+
+        def work(check):
+            begun.set()
+            try:
+                endless(check)
+            finally:
+                stopped.set()
+
+        running = asyncio.ensure_future(jobs.run("a", work))
+        waiting = asyncio.ensure_future(jobs.run("b", lambda check: "never"))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        running.cancel()
+        assert await jobs.run("c", lambda check: "light") == "light"
+        assert stopped.is_set()
+        assert waiting.cancelled()
+        assert running.cancelled()
         jobs.close()
 
     _run(main)

@@ -43,8 +43,10 @@ def _one_line() -> Iterator[None]:
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its message is the help
             raise
-        command = error.ctx.command_path if error.ctx else "eitlens"
-        reason = f"{error.format_message().rstrip('.')}: see {command} --help"
+        command, message = error.ctx.command_path if error.ctx else "eitlens", error.format_message()
+        reason = f"{message.rstrip('.')}: see {command} --help"
+        if getattr(error, "option_name", "") == "--plugin":
+            reason = "--plugin stands before the command: eitlens --plugin MODULE COMMAND …"
     typer.secho(f"error: {' '.join(reason.split())}", fg=typer.colors.RED, err=True)
     raise typer.Exit(2)
 

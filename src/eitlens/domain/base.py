@@ -4,7 +4,8 @@ Everything above `domain/` sees the body through this class alone. A new body is
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Complex128, Float64
@@ -15,6 +16,7 @@ from eitlens.errors import InputError
 from eitlens.memory import cached
 
 CPU = torch.device("cpu")
+Body = TypeVar("Body", bound="Domain")
 
 
 class ConformalMap(NamedTuple):
@@ -45,6 +47,9 @@ class Domain(ABC):
     [8.0, 6.28]
     """
 
+    n: int
+    """Cells a side of the grid, which lies over the box [-1, 1]² into which a body is scaled."""
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -57,17 +62,17 @@ class Domain(ABC):
 
     @property
     def origin(self) -> tuple[float, float]:
-        """The place of their origin, in metres, in the coordinates of whoever measured the body."""
+        """The origin of these coordinates, in metres, in the coordinates in which the body was measured."""
         return 0.0, 0.0
 
-    @abstractmethod
-    def at(self, n: int) -> "Domain":
-        """The same body on a grid of n cells a side."""
+    def at(self: Body, n: int) -> Body:  # noqa: PYI019  beartype cannot check Self
+        """The same body, a frozen dataclass, on a grid of n cells a side."""
+        return cast(Body, replace(cast(Any, self), n=n))
 
     @property
-    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of grid nodes along x and y."""
+        return self.n + 1, self.n + 1
 
     @property
     @abstractmethod
@@ -79,9 +84,9 @@ class Domain(ABC):
     def perimeter(self) -> float:
         """Length of the boundary."""
 
-    @abstractmethod
     def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
-        """Coordinates of the grid nodes, indexed [i, j] with x growing along i and y along j."""
+        """Coordinates of all grid nodes, indexed [i, j] with x growing along i and y along j."""
+        return box(self.n, device).clone()
 
     @abstractmethod
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
@@ -126,6 +131,11 @@ class Domain(ABC):
         """The same φ at the boundary nodes: f0 = Λ g of the empty body of conductivity 1, for g = values."""
 
     @property
+    def fills_grid(self) -> bool:
+        """Whether the body is a union of cells of its grid, with boundary nodes among the grid's: the square is."""
+        return False
+
+    @property
     def corners(self) -> tuple[float, ...]:
         """Arclengths of the corners: right angles, boundary nodes, the first of them node 0; none if it is smooth."""
         return ()
@@ -159,7 +169,7 @@ class Domain(ABC):
 
 @cached
 def box(n: int, device: torch.device) -> Float64[Tensor, "nx ny 2"]:
-    """The grid of a planar body, which is scaled into [-1, 1]²: (n+1)² nodes [i, j], x along i; not to be changed."""
+    """The (n+1)² nodes of the grid over [-1, 1]²; not to be changed."""
     line = torch.arange(n + 1, dtype=torch.float64, device=device) * 2 / n - 1
     return torch.stack(torch.meshgrid(line, line, indexing="ij"), -1)
 

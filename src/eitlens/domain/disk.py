@@ -43,15 +43,6 @@ class Disk(Domain):
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"
             raise InputError(f"Disk needs at least 2 cells a side and 3 boundary nodes, got {given}")
 
-    def at(self, n: int) -> "Disk":
-        """The disk on a grid of n cells a side, with the same boundary nodes."""
-        return Disk(n, self.boundary_nodes, self.scale)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of grid nodes along x and y."""
-        return self.n + 1, self.n + 1
-
     @property
     def boundary_size(self) -> int:
         """Number of boundary nodes."""
@@ -61,10 +52,6 @@ class Disk(Domain):
     def perimeter(self) -> float:
         """Length of the boundary."""
         return 2 * torch.pi
-
-    def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
-        """Coordinates of the grid nodes, indexed [i, j], also of those outside the body."""
-        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""

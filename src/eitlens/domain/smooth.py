@@ -1,7 +1,7 @@
 """A body with a smooth outline, whatever it looks like: everything goes through its Riemann map, found numerically."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Complex128, Float64
@@ -66,15 +66,6 @@ class SmoothBody(Domain):
     def __repr__(self) -> str:
         return f"SmoothBody({self.name!r}, scale={self.scale:g}, n={self.n})"
 
-    def at(self, n: int) -> "SmoothBody":
-        """The same body on a grid of n cells a side, with the same boundary nodes."""
-        return replace(self, n=n)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of grid nodes along x and y."""
-        return self.n + 1, self.n + 1
-
     @property
     def boundary_size(self) -> int:
         """Number of boundary nodes."""
@@ -84,10 +75,6 @@ class SmoothBody(Domain):
     def perimeter(self) -> float:
         """Length of the boundary."""
         return self._curve(CPU).perimeter
-
-    def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
-        """Coordinates of the grid nodes, indexed [i, j], also of those outside the body."""
-        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""

@@ -35,19 +35,10 @@ class Square(Domain):
         if self.n < 2:
             raise InputError(f"Square needs at least 2 cells a side, got {self.n}")
 
-    def at(self, n: int) -> "Square":
-        """The square with n cells a side."""
-        return Square(n)
-
     @property
     def h(self) -> float:
         """Mesh size."""
         return 2.0 / self.n
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of grid nodes along x and y."""
-        return self.n + 1, self.n + 1
 
     @property
     def boundary_size(self) -> int:
@@ -58,6 +49,11 @@ class Square(Domain):
     def perimeter(self) -> float:
         """Length of the boundary."""
         return 8.0
+
+    @property
+    def fills_grid(self) -> bool:
+        """The cells of the grid are the body."""
+        return True
 
     @property
     def corners(self) -> tuple[float, ...]:
@@ -77,10 +73,6 @@ class Square(Domain):
         if got == 4 * self.n + 1:
             return ": is the first node repeated at the end?"
         return f": is it Square({got // 4})?" if got % 4 == 0 and got >= 8 else ""
-
-    def nodes(self, device: torch.device = CPU) -> Float64[Tensor, "nx ny 2"]:
-        """Coordinates of the grid nodes, indexed [i, j]."""
-        return box(self.n, device).clone()
 
     def boundary(self, device: torch.device = CPU) -> Float64[Tensor, "boundary 2"]:
         """Coordinates of the boundary nodes."""

@@ -104,7 +104,7 @@ def check_pattern(electrodes: Electrodes, pattern: Pattern) -> None:
 
 
 def _solved(electrodes: Electrodes, conductivity: Phantoms, currents: Totals) -> Potentials:
-    """By exact electrodes and boundary integrals where they hold: smooth inclusions apart; or else by finite elements.
+    """Solve by exact electrodes and boundary integrals for smooth inclusions apart, or else by finite elements.
 
     Whatever else may be wrong, the elements say as well.
     """

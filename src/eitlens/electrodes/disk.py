@@ -1,4 +1,4 @@
-"""Electrodes as they are: finite, with a contact impedance (the complete electrode model, CEM)."""
+"""Exact electrodes: of finite width, with a contact impedance (the complete electrode model, CEM)."""
 
 import math
 from dataclasses import dataclass

@@ -162,13 +162,13 @@ class Electrodes:
         return Electrodes(self.body, self.places[left], self.widths[left], self.impedance[left])
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The layout as plain JSON values."""
         rows = {name: getattr(self, name).tolist() for name in ("places", "widths", "impedance")}
         return {"body": bodies.to_dict(self.body), **rows}
 
     @staticmethod
     def from_dict(values: object) -> "Electrodes":
-        """From plain JSON values, each checked."""
+        """The layout from plain JSON values, each checked."""
         keys = ("body", "places", "widths", "impedance")
         if not isinstance(values, dict) or set(values) != set(keys):
             raise InputError(f"electrodes: expected an object with the keys {', '.join(keys)}")

@@ -176,7 +176,7 @@ class Pattern:
         return table
 
     def basis(self) -> Basis:
-        """As few of the stimulations as the others are combinations of; so many right-hand sides are to be solved."""
+        """The fewest stimulations that make up all others: a solver needs no more right-hand sides."""
         drive = self.stimulation.numpy()
         _, triangle, order = qr(drive.T, mode="economic", pivoting=True)
         size = np.abs(np.diag(triangle))
@@ -236,12 +236,12 @@ class Pattern:
         return Pattern(self.stimulation, self.reading, self.mask & ~drives & ~used)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The pattern as plain JSON values."""
         return {name: getattr(self, name).tolist() for name in ("stimulation", "reading", "mask")}
 
     @staticmethod
     def from_dict(values: object) -> "Pattern":
-        """From plain JSON values, each checked."""
+        """The pattern from plain JSON values, each checked."""
         keys = {"stimulation", "reading", "mask"}
         if not isinstance(values, dict) or not {"stimulation", "reading"} <= values.keys() <= keys:
             raise InputError(
@@ -290,7 +290,7 @@ def _named(name: str, count: int) -> Float64[Tensor, "rows electrodes"]:
 
 
 def _pairs(count: int, distance: int) -> Float64[Tensor, "rows electrodes"]:
-    """In at each, out at the one so far on."""
+    """Rows that drive in at each electrode and out at the one a number of electrodes further on."""
     eye = torch.eye(count, dtype=torch.float64)
     return eye - eye.roll(distance, 1)
 

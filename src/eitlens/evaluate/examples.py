@@ -78,9 +78,14 @@ def make_examples(trained: Trained, samples: Samples, tau: float) -> Examples:
 
 
 def shown(levels: dict[str, Tensor]) -> list[str]:
-    """The first level, the coarsest (the last of them, after its attention), and the one that follows it."""
+    """Names of three levels: the first, the coarsest (the last of several, after its attention), and the next.
+
+    A network on one grid has no coarse level, and its fine ones would take most of the file: none is shown.
+    """
     names = [name for name in levels if name != "logits"]
     sizes = [levels[name].shape[-1] for name in names]
+    if len(set(sizes)) == 1:
+        return []
     coarsest = max(k for k, size in enumerate(sizes) if size == min(sizes))
     return list(dict.fromkeys([names[0], names[coarsest], names[min(coarsest + 1, len(names) - 1)]]))
 

@@ -41,7 +41,7 @@ class Score:
         )
 
     def rows(self) -> dict[str, MetricSummary]:
-        """Every line of a table."""
+        """The lines of a table, by name."""
         return self.metrics | {"calibration_error": self.calibration}
 
 

@@ -41,7 +41,7 @@ class Codes(Input):
 
     @classmethod
     def fitted(cls, recipe: InputRecipe, samples: Callable[[int], Data]) -> "Codes":
-        """With the prior of training data, rounded as it will be read again: the network sees what it will be fed."""
+        """The input with the prior of training data, rounded as it will be read again from its file."""
         codes = cls.of_data(recipe.n, recipe.currents, samples(_FIT), recipe.modes, recipe.body)
         mean, modes = (tensor.float().double() for tensor in (codes.prior.mean, codes.prior.modes))
         return replace(codes, prior=replace(codes.prior, mean=mean, modes=modes))
@@ -50,7 +50,7 @@ class Codes(Input):
     def of_data(
         cls, n: int, currents: CurrentsConfig, difference: Data, modes: int, body: str = "square"
     ) -> "Codes":
-        """With the prior of these data and of their mirror images."""
+        """The input with the prior of these data and of their mirror images."""
         moves = symmetries(BODIES[body].at(n), currents, difference.device)
         elements = mirrors(moves)
         numbers = torch.tensor(elements, device=difference.device)[:, None].expand(-1, len(difference))
@@ -76,7 +76,7 @@ class Codes(Input):
         return packed(self.code(difference))
 
     def code(self, difference: Data) -> Code:
-        """The same as its parts."""
+        """The codes as their parts: `Code` names them."""
         return self.prior.code(completed(difference, self.currents.count))
 
     def read(self, difference: Data) -> Reading:
@@ -90,7 +90,7 @@ class Codes(Input):
         return _GROUP
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values, without the tensors of the prior."""
+        """The settings as plain JSON values, without the tensors of the prior."""
         body = {} if self.body == "square" else {"body": self.body}
         currents = {"family": self.currents.family, "count": self.currents.count}
         return {"kind": "gaussian", "n": self.n, "currents": currents, "floor": self.prior.floor} | body
@@ -102,7 +102,7 @@ class Codes(Input):
 
     @classmethod
     def from_parts(cls, values: dict[str, Any], tensors: Mapping[str, Tensor]) -> "Codes":
-        """From what `to_dict` and `tensors` give."""
+        """The input from the results of `to_dict` and `tensors`."""
         currents = CurrentsConfig(**known_keys(values["currents"], CurrentsConfig, "features: currents"))
         mean, modes = tensors["mean"].double(), tensors["modes"].double()
         prior = GaussianPrior(mean, modes, tensors["parity"], float(values["floor"]))
@@ -129,7 +129,7 @@ def packed(code: Code) -> Float32[Tensor, "samples code"]:
 
 
 def completed(difference: Data, currents: int) -> Data:
-    """With nan for the currents that are missing; more than there should be are an error."""
+    """The data with nan for the currents that are missing; surplus currents are an error."""
     missing = currents - difference.shape[-2]
     if missing < 0:
         raise InputError(

@@ -75,7 +75,7 @@ class Features(Input):
         return replace(self, n=n)
 
     def steps_at_once(self, batch: int, device: torch.device) -> int:
-        """As many as fit a GPU well; the fields of one step fill the caches of a CPU as it is."""
+        """As many steps as fit a GPU well; the fields of one step fill the caches of a CPU as it is."""
         return min(_GROUP, max(1, _TOGETHER // batch)) if device.type == "cuda" else 1
 
     @property
@@ -115,7 +115,7 @@ class Features(Input):
         return replace(self, scale=tuple(float(f"{value:.6e}") for value in rms.tolist()))
 
     def _completed(self, difference: Data) -> Data:
-        """With zeros for the currents that may be missing: those left out, and those that are nan throughout."""
+        """The data with zeros for currents that may be missing: those left out, and those that are nan throughout."""
         count, fewest = self.currents.count, self.least_currents
         given = difference.shape[-2] if difference.ndim >= 2 else 0
         if not fewest <= given <= count:
@@ -130,13 +130,13 @@ class Features(Input):
         return whole.masked_fill(spare & whole.isnan().all(-1, keepdim=True), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """The settings as plain JSON values."""
         values = asdict(self)
         return values if self.body != "square" else {k: v for k, v in values.items() if k != "body"}
 
     @classmethod
     def from_parts(cls, values: object, tensors: Mapping[str, Tensor] | None = None) -> "Features":
-        """From plain JSON values; an unknown key is an error."""
+        """The input from plain JSON values; an unknown key is an error."""
         top = known_keys(values, Features, "features")
         if "currents" in top:
             top["currents"] = CurrentsConfig(

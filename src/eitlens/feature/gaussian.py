@@ -1,4 +1,4 @@
-"""Boundary data as a code: what they say about the modes in which bodies differ, and how surely.
+"""Boundary data as a code: the modes in which bodies differ, each with its uncertainty.
 
 Over random bodies the differences d = f - f0 of L currents at N boundary nodes have a mean m and principal
 components: d = m + Σ_k z_k a_k with uncorrelated z_k of unit variance, a_k = √λ_k u_k, and λ_k that fall

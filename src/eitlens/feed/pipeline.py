@@ -49,6 +49,7 @@ class Pipeline:
     counts: tuple[int, ...] = ()
     """Numbers of currents, one of which each sample keeps; empty for all."""
     seed: int = 0
+    """Of the noise and the symmetries."""
 
     @torch.no_grad()
     def __call__(self, samples: Samples, epoch: int = 0) -> Example:
@@ -64,7 +65,7 @@ class Pipeline:
         return Example(self.features(difference), mask[:, None].to(torch.float32), samples.index, difference)
 
     def _fewer(self, difference: Data, epoch: int, index: Int64[Tensor, "samples"]) -> Data:
-        """The data without the currents that a sample does without: nan in a code, zero channels otherwise."""
+        """The data less the currents that a sample leaves out: nan in a code, zero channels otherwise."""
         u = random.uniform(mixed(self.seed, "currents", epoch), index, 1)[:, 0]
         counts = torch.tensor(self.counts, device=index.device)[(u * len(self.counts)).long()]
         absent = torch.arange(difference.shape[1], device=index.device) >= counts[:, None]

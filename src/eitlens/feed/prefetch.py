@@ -74,7 +74,7 @@ class Prefetcher(Generic[T]):
 
 
 def tensors(item: Any) -> Iterator[Tensor]:
-    """All tensors in nested tuples, lists and dataclasses."""
+    """The tensors in nested tuples, lists and dataclasses."""
     if isinstance(item, Tensor):
         yield item
     elif isinstance(item, tuple | list):

@@ -50,7 +50,7 @@ class StreamConfig:
 
 @dataclass(frozen=True)
 class Batch:
-    """The samples of one step and which time they are shown: noise is a function of (epoch, index)."""
+    """The samples of one step and their epoch: noise is a function of (epoch, index)."""
 
     samples: Samples
     epoch: int

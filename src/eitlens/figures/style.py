@@ -107,7 +107,7 @@ def shared_bar(panels: np.ndarray, label: str) -> None:
 
 
 def outline(axes: Axes, level_set: Float[Tensor, "nx ny"], color: str = "white") -> None:
-    """The true outline of the inclusion on top of a field."""
+    """Draw the true outline of the inclusion on top of a field."""
     values = level_set.detach().cpu().numpy().T
     axes.contour(*_grid(level_set), values, levels=[0.0], colors=[color], linewidths=0.9)
 

@@ -77,7 +77,7 @@ FAMILIES: dict[str, Callable[[Domain, int], Currents]] = {
 
 @dataclass(frozen=True)
 class CurrentsConfig:
-    """A family of currents and how many of it."""
+    """A family of currents and how many of it: by default the paper's three."""
 
     family: str = "cosine"
     count: int = 3

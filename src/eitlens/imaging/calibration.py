@@ -80,7 +80,7 @@ class Calibration:
 
     @staticmethod
     def from_dict(values: object) -> "Calibration":
-        """From plain JSON values, each checked."""
+        """The calibration from plain JSON values, each checked."""
         given = known_keys(values, Calibration, "calibration")
         try:
             lists = {key: tuple(map(float, given[key])) for key in _LISTS if key in given}
@@ -92,7 +92,7 @@ class Calibration:
 
     @staticmethod
     def read(folder: Path) -> "Calibration":
-        """From calibration.json in a folder; where there is none, the network's own probabilities."""
+        """Read calibration.json in a folder; where there is none, the network's own probabilities."""
         path = folder / FILE
         if not path.exists():
             return Calibration()

@@ -13,7 +13,7 @@ from eitlens.errors import InputError
 from eitlens.forward import GridSolver, LevelSet
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
-from eitlens.forward.grid.bodies import Conductivity
+from eitlens.forward.grid.conductivity import Conductivity
 
 CELLS = 64  # a side of the coarse grid: an error of about 1e-3; 128 take four times the work
 TOLERANCE = 1e-4  # of the solver: a tenth of the grid's own error

@@ -12,13 +12,15 @@ from eitlens.measure.base import Prepared
 
 MARGIN = 1.1
 """Times the noise of training to which a network is trusted: estimates of the noise are off by a few percent."""
+NO_NOISE = 1e-3
+"""Less noise than this is none: the solver's own error is estimated as noise of that size."""
 # A gap is wider than between 64 even points on the square (0.125); a mean or a residual is more than rounding leaves.
 WIDEST_GAP, LARGEST_MEAN, LARGEST_RESIDUAL = 0.13, 0.02, 2e-3
 
 
 def too_noisy(noise: float | None, noisiest: float | None) -> bool:
     """Whether the data are noisier than any that the network saw in training."""
-    return noise is not None and noisiest is not None and noise > MARGIN * noisiest
+    return noise is not None and noisiest is not None and noise > max(MARGIN * noisiest, NO_NOISE)
 
 
 def input_flags(
@@ -26,7 +28,7 @@ def input_flags(
 ) -> Iterator[Flag]:
     """Doubts from the data alone; `noisiest` is the largest noise in the training of the network, if there is one."""
     if too_noisy(noise, noisiest):
-        yield Flag("noise", f"noise of about {noise:.0%}: the network was trained for up to {noisiest:.0%}")
+        yield Flag("noise", f"noise of about {noise:.1%}: the network was trained for up to {noisiest:.1%}")
     if prepared.mean > LARGEST_MEAN:
         yield Flag(
             "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"

@@ -28,6 +28,7 @@ class HybridConfig(UShapedConfig):
     """Configuration of a hybrid U-Transformer.
 
     Attributes:
+        width: channels on the finest grid; 32 as UTNet has.
         side_heads: whether to add the side heads to the logits; the published function does not.
     """
 
@@ -68,7 +69,7 @@ class Hybrid(UShaped):
                 parameter.requires_grad_(False)  # several processes would wait for gradients that never come
 
     def rise_to(self, index: int, fine: Tensor, coarse: Tensor) -> Tensor:
-        """One block, which joins both."""
+        """Join both latents by one block."""
         x: Tensor = self.up[index](fine, coarse)
         return x
 

@@ -31,7 +31,7 @@ def usable(x: Tensor) -> bool:
 
 
 def depthwise(x: Tensor, weight: Tensor) -> Tensor:
-    """Each channel of x (B, C, H, W) with its own stencil, weight (C, 1, 3, 3), zero outside."""
+    """Convolve each channel of x (B, C, H, W) with its own stencil, weight (C, 1, 3, 3), zero outside."""
     taps = weight.permute(2, 3, 1, 0).reshape(9, -1).contiguous()
     return _image(torch.ops.eitlens.stencil(_rows(x), taps))
 

@@ -37,7 +37,7 @@ def exact_linear(layer: nn.Linear, x: Tensor) -> Tensor:
 
 
 def exact_conv(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """The same for a convolution of images (B, C, H, W); later layers, whose input is rounded already, as they are."""
+    """A first convolution whose input (B, C, H, W) keeps its digits; in later layers the input is rounded already."""
     terms = two_terms(x, 1)
     weight = layer.weight if terms is x else layer.weight.repeat(1, 2, 1, 1)
     return fn.conv2d(terms, weight, layer.bias, padding=layer.padding)

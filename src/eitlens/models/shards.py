@@ -134,7 +134,7 @@ def exists(path: Path) -> bool:
 
 
 def _split(tensors: Mapping[str, Tensor], limit: int) -> list[dict[str, Tensor]]:
-    """In order, a new part whenever the next tensor would not fit."""
+    """The tensors in order, in parts; a new part begins where the next tensor would not fit."""
     parts: list[dict[str, Tensor]] = [{}]
     for name, tensor in tensors.items():
         if parts[-1] and sum(part.nbytes for part in parts[-1].values()) + tensor.nbytes > limit:

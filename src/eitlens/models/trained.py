@@ -1,7 +1,8 @@
-"""A trained network with what it is fed with: from boundary data to an image."""
+"""A trained network with its input: from boundary data to an image."""
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Trained:
         """Cells a side of its grid."""
         return self.features.n
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         """The body it was trained for: it reads values at its boundary nodes and draws its grid."""
         return self.features.domain
@@ -89,7 +90,7 @@ class Trained:
 
     @staticmethod
     def load(folder: str | Path, name: str = "best", device: torch.device = CPU) -> "Trained":
-        """From a run's folder: `name`.safetensors with its .json, and features.json."""
+        """Load `name`.safetensors with its .json, and features.json, from a run's folder."""
         folder = Path(folder)
         if not (folder / JSON).exists():
             raise InputError(f"{folder}: no {JSON} in it: is it a run of `eitlens train`, begun at least?")
@@ -102,11 +103,11 @@ class Trained:
         return Trained(network, features.to(device), device)
 
     def at(self, n: int) -> "Trained":
-        """The same on a grid of n cells a side."""
+        """The same network on a grid of n cells a side."""
         return replace(self, features=self.features.at(n))
 
     def reading(self, count: int) -> "Trained":
-        """The same, given the first `count` currents."""
+        """The same network for the first `count` currents alone."""
         most = self.features.currents.count
         if not self.fewest <= count <= most:
             wanted = str(most) if self.fewest == most else f"{self.fewest} to {most}"
@@ -129,7 +130,7 @@ class Trained:
     @torch.no_grad()
     @float32_products(tf32=False)
     def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
-        """The logits of what the network itself is fed with."""
+        """The logits of the input tensor of the network itself."""
         return self.network.on_grid(seen, self.domain.shape[0])[:, 0]
 
 

@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def _strip(height, width, strips, long, CHANNELS: tl.constexpr, PAIRS: tl.constexpr, ACROSS: tl.constexpr):
-    """Which rows first … last-1 of an image, columns j and j+1 and channels c are a program's, and where they start."""
+    """The share of a program: rows first … last-1 of an image, columns j and j+1, channels c, and where they start."""
     image = (tl.program_id(0) // strips).to(tl.int64)
     first = (tl.program_id(0) % strips) * long
     j = (tl.program_id(1) * PAIRS + tl.arange(0, PAIRS))[:, None] * 2

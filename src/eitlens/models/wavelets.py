@@ -41,7 +41,7 @@ def details(k: int) -> Matrix:
 
 
 def stencils(one_dimensional: Matrix) -> Matrix:
-    """A filter times itself in two dimensions, as a 2 × 2 stencil of stride 2: (k², k², 2, 2)."""
+    """Square a filter for two dimensions, as a 2 × 2 stencil of stride 2: (k², k², 2, 2)."""
     k = one_dimensional.shape[0]
     halves = [one_dimensional[:, :k], one_dimensional[:, k:]]
     stencil = np.array([[np.kron(a, b) for b in halves] for a in halves])

@@ -66,7 +66,7 @@ class Record:
 
 
 def wanted() -> list[Cell]:
-    """All cells: every network without noise, the four that tell most with it, then the rest."""
+    """The cells in the order in which they are trained: every network without noise, four with noise, the rest."""
     names = [*_FIRST_CLEAN, *(name for name in published() if name not in _FIRST_CLEAN)]
     noisy = [Cell(name, tau) for name in FIRST_NOISY for tau in LEVELS[1:]]
     rest = [Cell(name, tau) for tau in LEVELS[1:] for name in names if name not in FIRST_NOISY]

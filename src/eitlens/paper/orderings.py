@@ -19,7 +19,7 @@ OPERATORS = ("fno", "afno", "fno-big", "mwo")
 
 @dataclass(frozen=True)
 class Claim:
-    """Each network of `better` is ahead of each of `worse`."""
+    """A claim of the paper: each network of `better` is ahead of each of `worse`."""
 
     text: str
     better: tuple[str, ...]
@@ -58,7 +58,7 @@ def counts(runs: Runs, claim: Claim, tau: float, metric: str = "soft_dice") -> d
 
 
 def orderings(runs: Runs, metric: str = "soft_dice") -> str:
-    """Each claim at each noise level, in numbers of pairs of networks."""
+    """The table of the claims at each noise level, in numbers of pairs of networks."""
     heads = ["the paper's claim", "τ", "pairs", *VERDICTS]
     rows = []
     for claim in CLAIMS:

@@ -31,13 +31,13 @@ def _shipped_title(name: str) -> str:
 
 
 def own(cells: Cells, cell: Cell, metric: str) -> str:
-    """Our number of a cell, at the noise it was trained with."""
+    """The mean of a metric of a cell, at the noise it was trained with."""
     scores = cells[cell].scores if cell in cells else {}
     return number(mean(scores, cell.tau, metric), MISSING)
 
 
 def everything(cells: Cells, shipped: Shipped) -> str:
-    """Every metric of ours with half of its 95 % interval, for each cell there is."""
+    """The table of all our metrics with half of their 95 % intervals, for each finished cell."""
     rows = [
         [_title(cell), f"{cell.tau:g}", *_values(cells[cell].scores.get(cell.tau, {}))]
         for cell in in_order(cells)
@@ -48,7 +48,7 @@ def everything(cells: Cells, shipped: Shipped) -> str:
 
 
 def clean_under_noise(cells: Cells, metric: str) -> str:
-    """Networks trained without noise, tested with it, beside those trained at the level of the test."""
+    """The table of networks trained without noise and tested with it, beside those trained at the level of the test."""
     heads = ["network", *(f"clean, tested at {tau:g}" for tau in LEVELS)]
     heads += [f"trained and tested at {tau:g}" for tau in LEVELS[1:]]
     rows = []

@@ -93,10 +93,10 @@ class Plan:
         """The folder in which a cell is trained."""
         return cell.folder(self.runs / self.branch / self.variant)
 
-    def claim(self, cell: Cell) -> Path:
+    def lock(self, cell: Cell) -> Path:
         """The lock file of the process that trains the cell."""
         run = self.run(cell)
-        return run.with_name(f".{run.name}.claim")
+        return run.with_name(f".{run.name}.lock")
 
     def recipe(self, cell: Cell) -> TrainConfig:
         """The configuration of a cell's training."""
@@ -138,7 +138,7 @@ def fill(
         left = (end - time.monotonic()) / 60 - RESERVE
         if left <= 0:
             break
-        with lock_file(plan.claim(cell)) as mine:
+        with lock_file(plan.lock(cell)) as mine:
             if not (mine and missing(plan, [cell])):
                 continue
             outcomes[cell], why = _attempt(plan, cell, left, observers(cell))
@@ -161,7 +161,7 @@ def _attempt(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, 
 def run_cell(plan: Plan, cell: Cell, minutes: float, observers: tuple[Observer, ...] = ()) -> bool:
     """Train a cell, or go on with it, and bring its results home; whether it is finished."""
     end = time.monotonic() + 60 * minutes
-    with lock_file(plan.data_folder.with_name(f".{plan.data_folder.name}.claim"), wait=True):
+    with lock_file(plan.data_folder.with_name(f".{plan.data_folder.name}.lock"), wait=True):
         generate(plan.data, plan.data_folder, device=plan.device)
     run = RunFolder(plan.run(cell))
     if not run.result.exists():
@@ -186,7 +186,7 @@ def _forget(run: RunFolder) -> None:
 
 
 def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: DataConfig) -> None:
-    """evaluation.json: at the level of the training and at the paper's."""
+    """Write evaluation.json: scores at the level of the training and at the paper's levels."""
     levels, count = dict.fromkeys((cell.tau, *LEVELS)), trained.currents.count
     subject = {"weights": trained.digest, "data": data.digest}
     rows = [evaluation.row(score(trained, samples, tau), data.name, count, tau, subject) for tau in levels]
@@ -194,7 +194,7 @@ def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: Data
 
 
 def _bring_home(run: Path, target: Path, data: Path) -> None:
-    """All but the weights and where on its disk a machine had the data; the result last: then the cell is whole."""
+    """Copy all but the weights and the local path of the data; the result comes last, as the mark of a whole cell."""
     target.mkdir(parents=True, exist_ok=True)
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["data"]["folder"] = data.as_posix()

@@ -18,7 +18,7 @@ Points = Float64[Tensor, "one_or_batch points 2"]
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """All shapes of one kind in a batch. A sample with fewer shapes than another has absent slots."""
+    """The shapes of one kind in a batch. A sample with fewer shapes than another has absent slots."""
 
     kind: type[Shape]
     parameters: Float64[Tensor, "batch slots parameters"]
@@ -34,7 +34,7 @@ class ShapeGroup:
 
     @property
     def tensors(self) -> dict[str, Tensor]:
-        """All but the kind, by name."""
+        """The tensors by name, all fields but the kind."""
         names = ("parameters", "present", "rank", "inside")
         return {name: getattr(self, name) for name in names}
 

@@ -79,7 +79,9 @@ class SmoothShape(Shape):
 
 @dataclass(frozen=True)
 class Star(SmoothShape):
-    """All points nearer to the centre than R(θ) = radius + Σ_k cosines[k] cos (k+1)θ + sines[k] sin (k+1)θ.
+    """A star-shaped inclusion: the points nearer to the centre than R(θ).
+
+    R(θ) = radius + Σ_k cosines[k] cos (k+1)θ + sines[k] sin (k+1)θ.
 
     Parameters in a row: (cx, cy, radius, cosines[0], sines[0], cosines[1], …), in a batch padded by zeros.
 

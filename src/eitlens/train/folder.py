@@ -7,7 +7,7 @@ git.json             version, commit, and whether there were changes
 log.csv              a row every few steps
 best.safetensors     weights of the best validation, with best.json; last.* those of the end
 checkpoint.safetensors   the whole state, to go on from
-.claim               held by the process that trains, and there only as long
+.lock                held by the process that trains, and there only as long
 result.json          written last: where it is, the run is finished
 """
 
@@ -70,7 +70,7 @@ class RunFolder:
         Held from before `begin`, and not by one of the run's own files: those are written by renaming, so that
         two processes could each hold a file that had that name.
         """
-        with lock_file(self.path / ".claim") as mine:
+        with lock_file(self.path / ".lock") as mine:
             if not mine:
                 raise InputError(
                     f"{self.path}: another process trains here: wait for it, or choose another folder"

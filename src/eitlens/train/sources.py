@@ -44,11 +44,11 @@ class MemorySource:
         return rows.to(self.samples.index.device)
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """Do nothing: there is no thread to stop."""
 
 
 class StreamSource:
-    """New samples for ever."""
+    """A source of new samples without end."""
 
     interval = _STREAM_INTERVAL
 

@@ -11,6 +11,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
+from eitlens.cancellation import Check
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice, relative_l2
@@ -25,7 +26,6 @@ from eitlens.phantom import Phantom, indicator
 from eitlens.web import encoding
 from eitlens.web.drawing import BODY, simulate
 from eitlens.web.gallery import Gallery
-from eitlens.web.jobs import Check
 from eitlens.web.schema import MOST_CURRENTS, Drawing
 
 _SHOWN = BODY.at(100)

@@ -1,9 +1,11 @@
 """The server: the page, its settings, and two questions to ask: of a drawing and of a measurement file."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from eitlens.cancellation import Check
 from eitlens.device import available_cores
 from eitlens.errors import ConvergenceError, InputError
 from eitlens.measure.isolation import SafeParser
@@ -19,13 +22,15 @@ from eitlens.web.answer import answer_drawing, answer_upload
 from eitlens.web.assets import Asset, page
 from eitlens.web.gallery import Gallery
 from eitlens.web.guard import Guard, OwnHosts
-from eitlens.web.jobs import BusyError, Check, Jobs, SupersededError
+from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
 
 DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
 LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}  # bytes: the largest drawing has 20 KB
 _WARM, _PATIENCE = 2, 30.0  # times, as the first compiles; seconds for a request to arrive
 _UPLOADED = "the file"
+_HEAVY = "draw fewer or simpler shapes, or conductivities nearer to 1"
+"""What a person who draws can do about a computation that takes too long."""
 LOCAL = "localhost"
 
 
@@ -39,17 +44,28 @@ class Server:
 
     async def warm(self) -> None:
         """Image something with every network, so that the first user does not wait and the pace is known."""
+        example = _example(self.gallery)
         for _ in range(_WARM):
-            await self.jobs.run(
-                "warm", lambda check: answer_drawing(_example(self.gallery), self.gallery, check)
-            )
+            work = partial(answer_drawing, example, self.gallery)
+            await self.jobs.run("warm", work, budget=math.inf)
 
-    async def ask(self, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
-        """The answer in the client's turn, or in a word why there is none."""
+    async def ask(self, request: Request, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
+        """The answer in the client's turn, or the reason why there is none; without a client there is no work."""
+        answer = asyncio.ensure_future(self.jobs.run(client, work))
+        left = asyncio.ensure_future(_left(request))
+        await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (answer, left):
+            task.cancel()
         try:
-            return JSONResponse(await self.jobs.run(client, work))
-        except (ConvergenceError, InputError) as error:
+            return JSONResponse(await answer)
+        except asyncio.CancelledError:
+            return _refusal(499, "the client has left")
+        except InputError as error:
             return _refusal(422, str(error))
+        except ConvergenceError:
+            return _refusal(422, f"the data of this drawing cannot be computed: {_HEAVY}")
+        except TooLongError:
+            return _refusal(422, f"the data of this drawing take too long to compute: {_HEAVY}")
         except SupersededError:
             return _refusal(409, "a newer request took the place of this one")
         except BusyError as error:
@@ -108,7 +124,7 @@ def _add_questions(app: FastAPI, server: Server) -> None:
             server.gallery.check(asked.models)
         except InputError as error:
             return _refusal(422, str(error))
-        return await server.ask(asked.client, lambda check: answer_drawing(asked, server.gallery, check))
+        return await server.ask(request, asked.client, partial(answer_drawing, asked, server.gallery))
 
     @app.post(UPLOAD)
     async def measurement(request: Request, client: str = "", models: str = "") -> Response:
@@ -124,25 +140,31 @@ def _add_questions(app: FastAPI, server: Server) -> None:
         def work(check: Check) -> dict[str, Any]:
             return answer_upload(server.parse(body, _UPLOADED), asked.models, server.gallery, check)
 
-        return await server.ask(asked.client, work)
+        return await server.ask(request, asked.client, work)
 
 
 async def _body(request: Request) -> bytes:
-    """The whole body, unless it takes too long to come."""
+    """The whole body of a request, unless it takes too long to come."""
     try:
         return await asyncio.wait_for(request.body(), _PATIENCE)
     except TimeoutError:
         raise HTTPException(408, f"the request did not come within {_PATIENCE:g} s") from None
 
 
+async def _left(request: Request) -> None:
+    """Wait until the client hangs up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def _other_type(request: Request, wanted: str) -> Response | None:
-    """Only what a foreign page cannot send without being asked first by the browser."""
+    """Refuse a media type that a foreign page may send without asking the server first."""
     given = request.headers.get("content-type", "").split(";")[0].strip().lower()
     return None if given == wanted else _refusal(415, f"content-type must be {wanted}, got {given[:80]!r}")
 
 
 async def _told(_: Request, error: Exception) -> Response:
-    """Whatever the framework refuses (a wrong path or method, a body too large), in our own words."""
+    """An error of the framework (a wrong path or method, a body too large), in our own words."""
     known = error if isinstance(error, HTTPException) else HTTPException(500)
     return _refusal(known.status_code, known.detail, dict(known.headers or {}))
 

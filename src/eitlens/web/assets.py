@@ -21,7 +21,7 @@ class Asset:
 
 
 def page() -> dict[str, Asset]:
-    """Every file of the page by its name relative to the page."""
+    """The files of the page by their names relative to the page."""
     return dict(_walk(files("eitlens.web") / "page", ""))
 
 

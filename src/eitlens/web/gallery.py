@@ -44,6 +44,6 @@ class Gallery:
 
 
 def describe(imager: Imager) -> dict[str, Any]:
-    """A network in a few words: its name, and how many currents it reads."""
+    """The description of a network for the page: its name, and how many currents it reads."""
     reader = imager.reader
     return {"name": imager.name, "fewest": reader.fewest, "most": reader.currents.count}

@@ -40,7 +40,7 @@ class _Classical(nn.Module):
 
 
 class _Network(nn.Module):
-    """A trained network together with what it is fed with."""
+    """A trained network together with its input."""
 
     def __init__(self, trained: Trained) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Around every request: whom it asks for, limits on what comes in, and headers on what goes out."""
+"""Guards around every request: its host, limits on its body, and headers on the answer."""
 
 import ipaddress
 import re

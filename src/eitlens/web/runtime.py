@@ -68,7 +68,7 @@ def _version(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpack(content: bytes, folder: Path) -> None:
-    """Only the files we need, each under our own name."""
+    """Write the files we need, each under our own name."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         for name in FILES:

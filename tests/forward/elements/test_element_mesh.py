@@ -9,7 +9,7 @@ import torch
 from eitlens.domain import Disk
 from eitlens.errors import InputError
 from eitlens.forward.elements import ElementElectrodeSolver, ElementSolver
-from eitlens.forward.elements.fitting import fit
+from eitlens.forward.elements.interfaces import fit
 from eitlens.forward.elements.mesh import mesh
 from eitlens.forward.elements.quadratic import at_points, metric, points, tangents
 from eitlens.phantom import Ellipse, Phantom, Polygon, circle, stack

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from eitlens.domain import Domain
-from eitlens.forward.elements.fitting import MeshFrame
+from eitlens.forward.elements.interfaces import MeshFrame
 from eitlens.forward.elements.mesh import ElementMesh, mesh
 from eitlens.forward.elements.outline import Spacing, at_arclength, space
 from eitlens.forward.elements.tree import Tree, dissect

@@ -16,7 +16,7 @@ from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.elements.body import ElementBody
-from eitlens.forward.elements.fitting import MeshFrame, fit
+from eitlens.forward.elements.interfaces import MeshFrame, fit
 from eitlens.forward.elements.quadratic import at_points, points, shapes
 from eitlens.forward.grid import Field
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
@@ -67,7 +67,7 @@ class Interpolation:
         return parts.new_zeros(*parts.shape[:-1], self.count).index_add(-1, self.index.flatten(), parts)
 
 
-class Bodies(NamedTuple):
+class Conductivities(NamedTuple):
     """A batch of conductivities: phantoms, or numbers with their interpolation; and the shape of the batch."""
 
     phantoms: PhantomBatch | None
@@ -76,8 +76,8 @@ class Bodies(NamedTuple):
     outside: Float64[Tensor, "batch"]
     shape: tuple[int, ...]
 
-    def part(self, rows: slice) -> "Bodies":
-        """Some of them."""
+    def part(self, rows: slice) -> "Conductivities":
+        """Some of the batch."""
         some = self.phantoms[rows] if self.phantoms else None
         return self._replace(phantoms=some, values=self.values[rows], outside=self.outside[rows])
 
@@ -92,7 +92,9 @@ class Bodies(NamedTuple):
         return positions, sigma.view(places.shape[:3])
 
 
-def read(domain: Domain, body: ElementBody, given: ElementConductivity, device: torch.device) -> Bodies:
+def read(
+    domain: Domain, body: ElementBody, given: ElementConductivity, device: torch.device
+) -> Conductivities:
     """Check a conductivity and put it on the device."""
     if isinstance(given, Tensor) or hasattr(given, "__array__"):
         given = MeshField(checks.physics(given, "conductivity"))
@@ -108,11 +110,13 @@ def read(domain: Domain, body: ElementBody, given: ElementConductivity, device: 
                 f"outside: expected one number, or {shape} for a batch, got {tuple(outside.shape)}"
             )
         rows = values.reshape(-1, found.count)
-        return Bodies(None, rows, found.to(device), outside.expand(shape).reshape(-1), shape)
+        return Conductivities(None, rows, found.to(device), outside.expand(shape).reshape(-1), shape)
     batch = as_batch(given, device)
     check_inside(domain, batch)
     none = batch.outside.new_zeros(len(batch), 0)
-    return Bodies(batch, none, None, batch.outside, () if isinstance(given, Phantom) else (len(batch),))
+    return Conductivities(
+        batch, none, None, batch.outside, () if isinstance(given, Phantom) else (len(batch),)
+    )
 
 
 def interpolation(domain: Domain, body: ElementBody, shape: tuple[int, ...]) -> tuple[Interpolation, int]:

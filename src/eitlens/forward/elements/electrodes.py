@@ -12,8 +12,8 @@ from eitlens import checks
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 from eitlens.forward.elements.body import ElementBody, build
-from eitlens.forward.elements.conductivity import Bodies, ElementConductivity, interpolation, read
-from eitlens.forward.elements.fitting import MeshFrame
+from eitlens.forward.elements.conductivity import Conductivities, ElementConductivity, interpolation, read
+from eitlens.forward.elements.interfaces import MeshFrame
 from eitlens.forward.elements.jacobian import Sensitivity, sensitivity
 from eitlens.forward.elements.outline import DEFAULT, check_ends
 from eitlens.forward.elements.system import ElementSystem, assemble, parts
@@ -173,7 +173,7 @@ class ElementElectrodeSolver:
         result = torch.cat(found).expand(len(bodies.outside), -1, -1)
         return result.reshape(*bodies.shape, *result.shape[1:])
 
-    def _system(self, bodies: Bodies) -> tuple[ElementSystem, MeshFrame]:
+    def _system(self, bodies: Conductivities) -> tuple[ElementSystem, MeshFrame]:
         device = bodies.outside.device
         frame = self.body.moved(self._points.cpu(), self._breaks.cpu(), self.domain).to(device)
         admittance = 1 / self.impedance.to(device)
@@ -200,7 +200,7 @@ class ElementElectrodeSolver:
 def _independent(
     currents: Totals,
 ) -> tuple[Float64[Tensor, "rank electrodes"], Float64[Tensor, "currents rank"]]:
-    """As many currents as their rank, and each given one as a sum of them."""
+    """Find as many currents as their rank, and write each given one as a sum of them."""
     if currents.requires_grad:
         return currents, torch.eye(len(currents), dtype=currents.dtype, device=currents.device)
     _, size, rows = torch.linalg.svd(currents, full_matrices=False)

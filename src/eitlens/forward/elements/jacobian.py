@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eitlens.errors import InputError
 from eitlens.forward.elements.conductivity import Interpolation
-from eitlens.forward.elements.fitting import MeshFrame
+from eitlens.forward.elements.interfaces import MeshFrame
 from eitlens.forward.elements.quadratic import gradients
 
 
@@ -36,7 +36,7 @@ class Sensitivity:
     shape: tuple[int, ...]
 
     def matrix(self) -> Float64[Tensor, "currents readings *shape"]:
-        """All derivatives."""
+        """The derivatives as one matrix."""
         if self._constant:
             return -(self.driven.mT @ self.read).permute(1, 2, 0)
         shared = self._at_points(self.driven)[..., :, None] * self._at_points(self.read)[..., None, :]

@@ -1,4 +1,4 @@
-"""Points along the boundary of a body: where vertices and middles of edges lie, denser towards the ends of electrodes.
+"""Vertices and middles of edges along the boundary of a body, denser towards the ends of electrodes.
 
 Between two breaks, ends of electrodes or corners, the wanted length of an edge at the distance d from an end is
 min(longest, b + GRADE d). The current density of a good contact grows like 1/√d towards an end: so does the derivative

@@ -30,7 +30,7 @@ class ElementSolver(Solver):
     """A solver for f - f0 of any conductivity in any body, by quadratic finite elements fitted to sharp interfaces.
 
     Discretisation. Triangles of six nodes with curved sides. For a phantom the vertices next to its interfaces move
-    onto them, and the middles of the sides between follow the curve (`fitting`). The current g stands for point sources
+    onto them, and the middles of the sides between follow the curve (`interfaces`). The current g stands for sources
     at the boundary nodes of the body, each on the quadratic functions of its edge; the data are the values of u there.
     Λ is symmetric, kills constants and decreases as σ grows.
 

@@ -8,8 +8,8 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens.forward.elements.body import ElementBody
-from eitlens.forward.elements.conductivity import Bodies
-from eitlens.forward.elements.fitting import MeshFrame
+from eitlens.forward.elements.conductivity import Conductivities
+from eitlens.forward.elements.interfaces import MeshFrame
 from eitlens.forward.elements.quadratic import contact, metric, stiffness
 from eitlens.forward.elements.sweep import change_of_load, solve
 from eitlens.forward.elements.tree import Tree
@@ -70,7 +70,11 @@ class ElementSystem(NamedTuple):
 
 
 def assemble(
-    body: ElementBody, tree: Tree, frame: MeshFrame, bodies: Bodies, admittance: Float64[Tensor, "electrodes"]
+    body: ElementBody,
+    tree: Tree,
+    frame: MeshFrame,
+    bodies: Conductivities,
+    admittance: Float64[Tensor, "electrodes"],
 ) -> ElementSystem:
     """The system of a batch, with the contacts' 1/z."""
     positions, sigma = bodies.at_points(frame)
@@ -80,7 +84,7 @@ def assemble(
     return ElementSystem(tree, metric(positions, frame.triangles), sigma, bodies.outside, rest)
 
 
-def parts(body: ElementBody, bodies: Bodies, currents: int) -> Iterator[slice]:
+def parts(body: ElementBody, bodies: Conductivities, currents: int) -> Iterator[slice]:
     """Slices of the batch that fit the memory."""
     matrices = sum(
         level.merge.shape[0] * (level.inner.shape[1] + level.outer.shape[1]) ** 2

@@ -40,7 +40,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Tree:
-    """All levels, from the whole body to the smallest parts, and where the numbers of a problem go in these."""
+    """The levels of a halved mesh, from the whole body to the smallest parts, and where numbers go in them."""
 
     levels: tuple[Level, ...]
     members: Int64[Tensor, "elements 6"]

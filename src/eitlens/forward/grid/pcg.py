@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
+from eitlens.cancellation import check_wanted
 from eitlens.errors import ConvergenceError
 from eitlens.forward.grid.laplacian import Laplacian
 from eitlens.forward.grid.system import System, Unknowns
@@ -91,6 +92,7 @@ def solve(system: System, laplacian: Laplacian, start: Unknowns, stopping: Stopp
     rows = torch.arange(len(start), device=start.device)
     interval = 1 if start.device.type == "cpu" else _STEPS_UNWATCHED
     for step in range(stopping.max_steps + 1):
+        check_wanted()
         if step % interval == 0 or step == stopping.max_steps:
             live = state.live().any(1)
             remaining = int(live.sum())

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from eitlens.forward.grid.cells import NEIGHBOURS, Cells, neighbour_weights, touched_nodes
 from eitlens.forward.grid.chain import ChainInverse, invert, lay_out
-from eitlens.forward.grid.fitting import Kinks
+from eitlens.forward.grid.interfaces import Kinks
 from eitlens.forward.grid.rows import product, take
 
 Unknowns = Float64[Tensor, "batch currents unknowns"]

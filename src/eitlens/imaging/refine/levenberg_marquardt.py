@@ -63,7 +63,7 @@ _OTHER, _SURE, _SHARE, _FAR = 0.4, 4.0, 0.4, 1.0
 
 @dataclass(frozen=True)
 class Problem:
-    """Data to be explained: how they come about, and how noisy they are."""
+    """The data of a refinement, their forward model and their noise."""
 
     simulate: Simulation
     data: Data
@@ -102,7 +102,7 @@ def _bodies(rows: Float64[Tensor, "batch ellipses 5"], contrast: float) -> Phant
 
 
 class _Candidate(NamedTuple):
-    """Ellipses with what they send to the boundary."""
+    """Ellipses with their boundary data."""
 
     rows: Rows
     model: Data

@@ -73,7 +73,7 @@ def channels(studio: Studio, path: Path) -> str:
     return f"largest |φ_l|: {sizes}; {SIGNS}"
 
 
-def sampling(studio: Studio, path: Path) -> str:
+def draw_direct_sampling(studio: Studio, path: Path) -> str:
     """Draw the index of direct sampling for two choices of exponents, and how well it ranks the nodes."""
     level = studio.level_set
     with picture(path, len(EXPONENTS), len(CASES), 2.5) as axes:

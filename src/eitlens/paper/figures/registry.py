@@ -19,7 +19,7 @@ FIGURES: dict[str, Draw] = {
     "fig9-latents-unet": networks.unet_latents,
     "fig10-latents-uit": networks.uit_latents,
     "table1": scores.comparison,
-    "direct-sampling": fields.sampling,
+    "direct-sampling": fields.draw_direct_sampling,
     "theorem1": theorems.theorem1,
     "theorem2": theorems.theorem2,
     "noise-robustness": robustness.draw,

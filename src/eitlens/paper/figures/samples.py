@@ -11,7 +11,7 @@ from eitlens import phantom as phantoms
 from eitlens.domain import Square
 from eitlens.domain.base import CPU
 from eitlens.figures.style import picture, show_field
-from eitlens.forward.grid.bodies import as_body, bisection
+from eitlens.forward.grid.conductivity import as_grid_conductivity, bisection
 from eitlens.paper.figures.studio import Studio
 from eitlens.phantom import PhantomBatch
 
@@ -34,7 +34,7 @@ def _mesh(axes: Axes, phantom: PhantomBatch) -> None:
     """Draw cells in one material whole, cut ones as two triangles, each split along a chord of the interface."""
     square = Square(CELLS)
     nodes, level = square.nodes(), phantoms.level_set(square, phantom)[0]
-    cells, _ = as_body(square, phantom, CPU)[0].elements(square)
+    cells, _ = as_grid_conductivity(square, phantom, CPU)[0].elements(square)
     cut = cells.saddle[0] == -1
     diagonals = torch.stack([nodes[:-1, :-1][cut], nodes[1:, 1:][cut]], 1)
     for lines in (nodes, nodes.transpose(0, 1), diagonals):
@@ -47,7 +47,7 @@ def _mesh(axes: Axes, phantom: PhantomBatch) -> None:
 
 def chords(square: Square, phantom: PhantomBatch) -> Tensor:
     """The chords (chords, 2, 2) of the interface along which the grid solver splits its triangles."""
-    _, kinks = as_body(square, phantom, CPU)[0].elements(square)
+    _, kinks = as_grid_conductivity(square, phantom, CPU)[0].elements(square)
     u, v = kinks.vertices[:, 0], kinks.vertices[:, 1]
     points = square.nodes().flatten(0, 1)
     start, end = points[u[0]], points[v[0]]

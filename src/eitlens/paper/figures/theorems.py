@@ -113,7 +113,7 @@ def growing_count(square: Square, found: list[Study], path: Path) -> None:
 
 
 def theorem2(studio: Studio, path: Path) -> str:
-    """Draw the three panels; there is nothing to look up."""
+    """Draw the figure of Theorem 2; it needs no results."""
     bootstrapping(path)
     return f"sin 3x becomes sin 4x to {error(3, 16, 2000, 'rank two'):.0e} with 16 channels"
 

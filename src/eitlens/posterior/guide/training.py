@@ -38,6 +38,7 @@ class Recipe:
         batch, lr, decay: of the optimiser.
         final: share of the examples at the floor.
         shares: how often one, two, … currents are given.
+        seed: of phantoms and noise; a fixed choice, never searched.
     """
 
     phantoms: int = 2_500_000

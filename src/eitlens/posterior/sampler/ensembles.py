@@ -27,11 +27,14 @@ from eitlens.posterior.model.target import Target
 from eitlens.posterior.sampler import tempering
 from eitlens.posterior.sampler.settings import Settings
 
-# How fast the step sizes learn in the warm-up. In its first half the ladder is let down, at some eighths of the second
-# the levels are spaced anew, and for three quarters levels take over places from above.
-_LEARNING = 0.2
-_RESPACED = (5, 6, 7, 8)
-_SETTLED = 0.75
+_LEARNING = 0.2  # how fast the step sizes learn in the warm-up
+_RESPACED = (
+    5,
+    6,
+    7,
+    8,
+)  # eighths of the warm-up at which levels are spaced anew; before, the ladder is let down
+_SETTLED = 0.75  # part of the warm-up in which levels take over places from above
 _SEEDS_APART = 1_000_003  # a prime: the seeds of processes meet no seed that a user would choose next
 
 

@@ -32,6 +32,7 @@ class Settings:
     floor: float = FLOOR
     """White noise in the model where f - f0 vanishes, in units of τ rms(f - f0); see `likelihood`."""
     seed: int = 0
+    """The same seed, settings and machine give the same samples."""
 
     def __post_init__(self) -> None:
         fewest = {"ensembles": 2, "levels": 3, "warmup": 2, "most": self.least}

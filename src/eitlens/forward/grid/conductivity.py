@@ -9,10 +9,11 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
+from eitlens.cancellation import check_wanted
 from eitlens.domain import Square
 from eitlens.errors import InputError
 from eitlens.forward.grid.cells import Cells, uniform_cells
-from eitlens.forward.grid.fitting import Crossing, EdgeIndex, EdgeValue, Kinks, fit, no_kinks
+from eitlens.forward.grid.interfaces import Crossing, EdgeIndex, EdgeValue, Kinks, fit, no_kinks
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
 from eitlens.phantom import conductivity as nodal_conductivity
 
@@ -21,7 +22,7 @@ _BISECTIONS = 44  # a crossing is then known to 3e-14 of an edge, which is round
 Value = float | Float64[Tensor, "*batch"]
 
 
-class Body(ABC):
+class GridConductivity(ABC):
     """A conductivity of a body; as the solver takes it, a batch of them."""
 
     outside: Value
@@ -33,7 +34,7 @@ class Body(ABC):
 
 
 @dataclass(frozen=True)
-class Field(Body):
+class Field(GridConductivity):
     """A conductivity given at the (n+1)² nodes or in the n² cells, of a body that is `outside` for f0.
 
     Each cell has one conductivity, the given one or the mean of its four corners: second order for smooth σ.
@@ -58,7 +59,7 @@ class Field(Body):
 
 
 @dataclass(frozen=True)
-class LevelSet(Body):
+class LevelSet(GridConductivity):
     """A conductivity: `inside` where the level set, given at the nodes, is negative, and `outside` elsewhere.
 
     The interface crosses an edge where the linear interpolant vanishes. Differentiable in all three.
@@ -89,7 +90,7 @@ Conductivity = Phantoms | Float64[Tensor, "*batch nx ny"] | Field | LevelSet
 
 
 @dataclass(frozen=True)
-class _PhantomBody(Body):
+class _PhantomConductivity(GridConductivity):
     batch: PhantomBatch
     outside: Float64[Tensor, "batch"]
 
@@ -108,6 +109,7 @@ def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "ba
         start, here = points[u], sigma.gather(1, u)
         edge, low = points[v] - start, torch.zeros_like(here)
         for k in range(1, _BISECTIONS + 1):
+            check_wanted()
             trial = low + 0.5**k
             same = phantoms.conductivity(start + trial[..., None] * edge) == here
             low = torch.where(same, trial, low)
@@ -116,7 +118,9 @@ def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "ba
     return crossing
 
 
-def as_body(square: Square, conductivity: Conductivity, device: torch.device) -> tuple[Body, tuple[int, ...]]:
+def as_grid_conductivity(
+    square: Square, conductivity: Conductivity, device: torch.device
+) -> tuple[GridConductivity, tuple[int, ...]]:
     """Check a conductivity and put it on the device: a batch, and the shape of the batch, () for one."""
     if isinstance(conductivity, Tensor) or hasattr(conductivity, "__array__"):
         conductivity = Field(checks.real(conductivity, "conductivity"))
@@ -133,7 +137,9 @@ def as_body(square: Square, conductivity: Conductivity, device: torch.device) ->
     for group in batch.groups:
         if bool((group.present & ((group.inside == 0) | torch.isinf(group.inside))).any()):
             raise InputError("GridSolver needs conductivities between 0 and ∞: use BoundaryIntegralSolver")
-    return _PhantomBody(batch, batch.outside), () if isinstance(conductivity, Phantom) else (len(batch),)
+    return _PhantomConductivity(batch, batch.outside), () if isinstance(conductivity, Phantom) else (
+        len(batch),
+    )
 
 
 def _grid_values(square: Square, given: Field | LevelSet) -> Float64[Tensor, "*batch nx ny"]:

@@ -122,7 +122,7 @@ def _selected(frame: MeshFrame, cuts: _Cuts, start: Tensor, target: Tensor) -> t
 
 
 def _stuck(frame: MeshFrame, cuts: _Cuts, banned: Tensor) -> Tensor:
-    """Where both ends of a cut edge are banned, the vertices across it are banned instead: they made it too flat."""
+    """Ban the vertices across a cut edge instead, where both of its ends are banned: they made it too flat."""
     ends = torch.stack([cuts.a, cuts.b], 2)
     both = cuts.used & banned.gather(1, cuts.a) & banned.gather(1, cuts.b)
     corners = frame.triangles[frame.beside[cuts.number], :3].sum(3)
