@@ -224,9 +224,8 @@ def claims() -> None:
         best = max(mean(found[method]["hard_dice"]) for method in METHODS)
         index = mean(found["direct sampling"]["hard_dice"])
         expect(best < network, f"{name}: minimisation {best:.3f} is below the flagship {network:.3f}")
-        expect(
-            best > index - 0.02, f"{name}: minimisation {best:.3f} is not below direct sampling {index:.3f}"
-        )
+        if name.startswith("L3"):  # with one current it is no better
+            expect(best > index, f"{name}: minimisation {best:.3f} is above direct sampling {index:.3f}")
 
 
 def main() -> None:
