@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ def test_the_python_about_the_posterior_runs():
     assert not names["result"].diagnostics.converged.any()
 
 
+def test_the_python_about_sequences_runs():
+    """The rod is seen where it was put."""
+    names: dict[str, object] = {}
+    exec(blocks("measurements.md", "python")[0], names)
+    for found, place in zip(names["images"], names["places"], strict=True):
+        node = found.domain.nodes().flatten(0, 1)[found.image.argmax()]
+        assert math.dist(node.tolist(), place) < 0.1
+
+
 def test_the_phantom_of_the_page_can_be_simulated():
     (text,) = blocks("measurements.md", "json")
     assert len(phantoms.parse(text.encode(), "the page").shapes) == 3
@@ -115,3 +125,11 @@ def test_every_page_is_in_the_index():
     index = (ROOT / "README.md").read_text()
     for page in (ROOT / "docs").glob("*.md"):
         assert f"docs/{page.name}" in index, page.name
+
+
+def test_the_python_about_quality_runs():
+    names: dict[str, Any] = {}
+    (code,) = blocks("quality.md", "python")
+    exec(code, names)
+    assert [finding.kind for finding in names["report"].findings] == ["polarity"]
+    assert names["report"].fit.conductivity == pytest.approx(0.3, rel=1e-3)

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eitlens import imaging, models
-    from eitlens.classical import dbar, direct_sampling, index_function, minimise, picard_sum
+    from eitlens.classical import (
+        LinearImage,
+        TimeDifference,
+        dbar,
+        direct_sampling,
+        fit_greit,
+        index_function,
+        linear_image,
+        minimise,
+        picard_sum,
+    )
     from eitlens.dataset import Dataset
     from eitlens.domain import Disk, Domain, SmoothBody, Square, bodies
     from eitlens.electrodes import (
@@ -44,8 +54,16 @@ if TYPE_CHECKING:
         add_white_noise,
         currents,
     )
-    from eitlens.imaging import Imager, Reconstruction, reconstruct
-    from eitlens.measure import Measurement
+    from eitlens.imaging import (
+        Imager,
+        Reconstruction,
+        gauss_newton,
+        level_sets,
+        outlines,
+        reconstruct,
+        total_variation,
+    )
+    from eitlens.measure import Measurement, Setup
     from eitlens.phantom import (
         Ellipse,
         EllipseSampler,
@@ -81,6 +99,7 @@ _FLOORS = (
     "feature",
     "electrodes",
     "classical",
+    "measure",
     "dataset",
     "imaging",
 )
@@ -104,6 +123,7 @@ __all__ = [
     "InputError",
     "Instrument",
     "LevelSet",
+    "LinearImage",
     "Measurement",
     "MeshField",
     "NeumannToDirichlet",
@@ -115,10 +135,12 @@ __all__ = [
     "Reconstruction",
     "RoundedPolygon",
     "Sensitivity",
+    "Setup",
     "SmoothBody",
     "Solver",
     "Square",
     "Star",
+    "TimeDifference",
     "add_noise",
     "add_white_noise",
     "area_fraction",
@@ -129,12 +151,17 @@ __all__ = [
     "dbar",
     "direct_sampling",
     "empty_tank",
+    "fit_greit",
+    "gauss_newton",
     "harmonic_extension",
     "imaging",
     "index_function",
     "indicator",
+    "level_sets",
+    "linear_image",
     "minimise",
     "models",
+    "outlines",
     "picard_sum",
     "reconstruct",
     "rectangle",
@@ -142,6 +169,7 @@ __all__ = [
     "registered",
     "simulate_readings",
     "stack",
+    "total_variation",
 ]
 
 

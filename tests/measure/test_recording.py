@@ -12,7 +12,7 @@ from eitlens.electrodes import Electrodes, Pattern, simulate_readings
 from eitlens.errors import InputError
 from eitlens.measure import Setup, files
 from eitlens.measure.parsing import parse
-from eitlens.measure.recording import calibrated
+from eitlens.measure.recording import Recording, calibrated
 from eitlens.phantom import Phantom, circle
 
 ADJACENT = Setup(electrodes=16, pattern="adjacent")
@@ -54,6 +54,13 @@ def test_numbers_are_separated_as_programs_do(volts, mark, comma):
     lines = [mark.join(repr(value).replace(".", comma) for value in row) for row in volts.tolist()]
     content = "\n".join(["# a comment", "% another", *lines]).encode("utf-8-sig")
     assert torch.equal(parse(content, "frames", ADJACENT).voltages, volts)
+
+
+def test_a_frame_may_be_one_long_line():
+    values = np.random.default_rng(1).normal(size=64 * 61)
+    assert len(text(values)) > 1 << 16
+    found = parse(text(values), "frame", Setup(electrodes=64, pattern="adjacent"))
+    assert np.array_equal(found.voltages.numpy()[0], values)
 
 
 def test_a_missing_number_was_not_measured(volts):
@@ -115,6 +122,8 @@ def test_units_are_turned_to_si(volts):
         ({"electrodes": 15}, "do not go with a pattern of 15 stimulations and 180 or 225 readings a frame"),
         ({"coverage": 1.5}, "coverage"),
         ({"body": "pear"}, "pear"),
+        ({"clockwise": "no"}, "clockwise: expected true or false, got 'no'"),
+        ({"first": "top"}, "first: "),
     ],
 )
 def test_a_mistake_in_a_setup_is_one_line(volts, given, message):
@@ -190,6 +199,23 @@ def test_a_folder_is_a_sequence_in_the_order_of_its_numbers(volts, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="0 files: expected a frame in each"):
         files.read(tmp_path / "empty", ADJACENT)
+
+
+def test_a_pattern_that_the_file_contradicts_is_refused(volts):
+    known = Setup(electrodes=16, pattern=Pattern.named("skip-2", 16, current=0.01))
+    recording = Recording(np.ones((1, 16, 16)), known, potentials=True)
+    with pytest.raises(InputError, match="the file itself says which electrodes drive"):
+        recording.measured(Setup(pattern="adjacent"), "frame")
+    assert recording.measured(Setup(pattern="skip-2"), "frame").pattern.count == 192
+    scaled = recording.measured(Setup(current="5 mA", flipped=True), "frame").pattern
+    assert float(scaled.stimulation.max()) == 0.005
+    assert torch.equal(scaled.reading, -known.pattern.reading)
+
+
+def test_a_whole_pattern_says_how_it_is_read(volts):
+    own = Setup(pattern=Pattern.named("adjacent", 16))
+    known = Setup(electrodes=16, pattern="adjacent", rotating=True, flipped=True)
+    assert torch.equal(own.over(known).stimulated().reading, own.pattern.reading)
 
 
 def test_a_setup_may_be_a_file(volts, tmp_path):

@@ -8,7 +8,18 @@ import torch
 from starlette.testclient import TestClient
 from web_drawings import ELLIPSE, TRIANGLE, drawing
 
-from eitlens import Disk, Square, currents, direct_sampling, indicator
+from eitlens import (
+    Disk,
+    Electrodes,
+    Pattern,
+    Phantom,
+    Square,
+    circle,
+    currents,
+    direct_sampling,
+    indicator,
+)
+from eitlens.electrodes.base import simulated
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import hard_dice
 from eitlens.measure import Measurement
@@ -75,6 +86,22 @@ def test_a_measurement_file_is_imaged(client, suffix):
     assert answer["classical"]["image"] == drawn["classical"]["image"]
     assert answer["images"][0]["image"] == drawn["images"][0]["image"]
     assert answer["images"][0]["scores"] is None
+
+
+def test_readings_of_electrodes_on_the_square_are_imaged(client):
+    body = Phantom([circle((0.4, 0.3), 0.2)], 4.0, 0.4)
+    made = Measurement.from_arrays(
+        simulated(Electrodes.even(Square(32), 32), Pattern.named("adjacent", 32), body)
+    )
+    answer = client.post(
+        "/api/measurement?client=me&models=tiny",
+        content=json.dumps(made.to_dict()).encode(),
+        headers=BINARY,
+    ).json()
+    index = _levels(answer["classical"]["image"])
+    node = Square(100).nodes().flatten(0, 1)[index.argmax()]
+    assert float((node - torch.tensor([0.4, 0.3])).norm()) < 0.15
+    assert "image" in answer["images"][0]
 
 
 def test_a_measurement_of_a_disk_is_refused_by_a_page_about_the_square(client):

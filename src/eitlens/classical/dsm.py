@@ -52,9 +52,16 @@ class Probe(NamedTuple):
 
 
 def direct_sampling(
-    domain: Domain, difference: Data, s: float = 1.0, gamma: float = 1.0, modes: int = 16
+    domain: Domain,
+    difference: Data,
+    s: float = 1.0,
+    gamma: float = 1.0,
+    modes: int = 16,
+    weights: Float64[Tensor, "currents"] | None = None,
 ) -> Field:
     """The DSM index from (…, L, N) boundary data: an image (…, nx, ny), the mean over the L currents.
+
+    All currents count the same, or by their `weights`.
 
     `s` is the exponent of the dipoles' size, `gamma` that of the product: equal, they make the index a correlation
     between 0 and 1. Higher ones are sharper and ask for less noise. Those of the paper are s = 3/2, γ = 0.
@@ -70,7 +77,10 @@ def direct_sampling(
     data = check_boundary_values(domain, difference, "f - f0")
     if data.ndim < 2 or data.shape[-2] == 0:
         raise InputError(f"f - f0: expected (currents, boundary) values, got shape {tuple(data.shape)}")
-    return compare(domain, data, _probe(domain, s, gamma, modes, data.device)).mean(-3)
+    index = compare(domain, data, _probe(domain, s, gamma, modes, data.device))
+    if weights is None:
+        return index.mean(-3)
+    return torch.einsum("...lij,l->...ij", index, weights / weights.sum().clamp(min=1e-300))
 
 
 def compare(domain: Domain, data: Float64[Tensor, "*batch boundary"], probe: Probe) -> Field:

@@ -14,12 +14,14 @@ from eitlens import __version__
 from eitlens.cli.benchmark import benchmark
 from eitlens.cli.calibrate import calibrate
 from eitlens.cli.check import check
+from eitlens.cli.compare import SpreadMethods, compare
 from eitlens.cli.demo import demo
 from eitlens.cli.doctor import doctor
 from eitlens.cli.evaluate import evaluate
 from eitlens.cli.export import export
 from eitlens.cli.figures import figures
 from eitlens.cli.generate import generate
+from eitlens.cli.inspect import inspect
 from eitlens.cli.models import models
 from eitlens.cli.reconstruct import reconstruct
 from eitlens.cli.serve import serve
@@ -109,12 +111,12 @@ def _imported(name: str) -> None:
 
 
 _PANELS = {
-    "From a measurement to an image": (demo, simulate, reconstruct, serve),
+    "From a measurement to an image": (demo, simulate, inspect, reconstruct, compare, serve),
     "Networks": (models, generate, check, train, evaluate, sweep, calibrate, export),
     "The paper": (figures,),
     "This machine": (doctor,),
 }
 for panel, commands in _PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(cls=SpreadMethods if command is compare else None, rich_help_panel=panel)(command)
 app.add_typer(benchmark, name="benchmark", rich_help_panel="The paper")

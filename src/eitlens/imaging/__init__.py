@@ -7,12 +7,14 @@
 """
 
 from eitlens.imaging.api import reconstruct
+from eitlens.imaging.by_tank import gauss_newton, level_sets, outlines, total_variation
 from eitlens.imaging.imager import Imager, load
 from eitlens.imaging.methods import METHODS, Batched
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction, Refinement
+from eitlens.imaging.reconstruction import Reconstruction, Refinement
 from eitlens.imaging.sequence import images
 from eitlens.measure import Measurement
+from eitlens.measure.base import Flag
 from eitlens.weights import DEFAULT, shipped
 
 __all__ = [
@@ -25,8 +27,12 @@ __all__ = [
     "Options",
     "Reconstruction",
     "Refinement",
+    "gauss_newton",
     "images",
+    "level_sets",
     "load",
+    "outlines",
     "reconstruct",
     "shipped",
+    "total_variation",
 ]

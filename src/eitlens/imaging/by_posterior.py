@@ -16,9 +16,9 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import on_grid
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction
+from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.imaging.warnings import input_flags, sign_flags
-from eitlens.measure.base import Measurement, Prepared
+from eitlens.measure.base import Flag, Measurement, Prepared
 from eitlens.memory import chunk_size
 from eitlens.phantom import EllipseSampler
 from eitlens.posterior.guide import network as guides

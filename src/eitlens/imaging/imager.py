@@ -19,10 +19,10 @@ from eitlens.imaging import options
 from eitlens.imaging import warnings as flags
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
-from eitlens.imaging.reconstruction import Flag, Image, Reconstruction, Refinement
+from eitlens.imaging.reconstruction import Image, Reconstruction, Refinement
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
-from eitlens.measure.base import Measurement, Prepared
+from eitlens.measure.base import Flag, Measurement, Prepared
 from eitlens.models.trained import Trained
 from eitlens.threads import free_cores_only
 

@@ -1,4 +1,4 @@
-"""Every way to an image, by name: `network`, `dsm`, `posterior`, and whatever joins `METHODS` with a line.
+"""Every way to an image, by name: `network`, `dsm`, `posterior`, `index`, and whatever joins `METHODS` with a line.
 
 A method is a function `(Measurement, Options) -> Reconstruction` that images the first frame. A method that is faster
 with many frames at once is a function `(Measurement, Options) -> Iterator[Reconstruction]` that yields an image a
@@ -20,7 +20,10 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import by_minimisation
 from eitlens.imaging.by_dbar import dbar
+from eitlens.imaging.by_index import index
+from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
+from eitlens.imaging.by_tank import TANK
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
@@ -60,27 +63,27 @@ def dsm(measurement: Measurement, options: Options) -> Reconstruction:
     start = perf_counter()
     domain = measurement.domain.at(_CELLS if options.n is None else options.n)
     prepared = measurement.prepare(CurrentsConfig("cosine", _CURRENTS), 1, domain)
-    image = scaled_index(domain, prepared.difference)
+    image = scaled_index(domain, prepared.difference, prepared.weights)
     noise = prepared.noise if options.tau is None else options.tau
     doubts = tuple(input_flags(prepared, noise, Calibration()))
     seconds = perf_counter() - start
     return Reconstruction(image, None, domain, noise, None, doubts, "dsm", "", seconds, quantity="index")
 
 
-def scaled_index(domain: Domain, difference: Data) -> Float64[Tensor, "nx ny"]:
+def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None) -> Float64[Tensor, "nx ny"]:
     """The index of direct sampling over its largest value, as an image from 0 to 1."""
-    index = direct_sampling(domain, difference)
+    index = direct_sampling(domain, difference, weights=weights)
     return index / index.max().clamp(min=1e-300)  # without data it is 0
 
 
+_LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+_OTHERS = {
+    "dbar": dbar,
+    "minimise": by_minimisation.total_variation,
+    "minimise-h1": by_minimisation.smooth,
+}
+
 METHODS: Registry[Method] = Registry(
     "method",
-    {
-        "network": network,
-        "dsm": dsm,
-        "posterior": posterior,
-        "dbar": dbar,
-        "minimise": by_minimisation.total_variation,
-        "minimise-h1": by_minimisation.smooth,
-    },
+    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK, **_OTHERS},
 )

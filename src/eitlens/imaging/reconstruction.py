@@ -8,20 +8,10 @@ from torch import Tensor
 
 from eitlens.domain import Domain
 from eitlens.evaluate.images import Quantity, dice, foreground
+from eitlens.measure.base import Flag
 from eitlens.phantom import Phantom, indicator
 
 Image = Float64[Tensor, "nx ny"]
-
-
-@dataclass(frozen=True)
-class Flag:
-    """A warning about an image: `kind` for programs, `text` for people.
-
-    Kinds: noise, amplitude, contrast, mean, gap, currents, posterior (see docs/measurements.md).
-    """
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import torch
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
-from eitlens.imaging.reconstruction import Flag, Refinement
-from eitlens.measure.base import Prepared
+from eitlens.imaging.reconstruction import Refinement
+from eitlens.measure.base import Flag, Prepared
 
 MARGIN = 1.1
 """Times the noise of training to which a network is trusted: estimates of the noise are off by a few percent."""
@@ -50,6 +50,7 @@ def input_flags(
             f"the currents given combine to cos lθ only up to l = {read}, and what else they tell is not used: "
             f"inject cos {read + 1}θ too",
         )
+    yield from prepared.doubts
     yield from _amplitude(prepared.difference, calibration)
 
 

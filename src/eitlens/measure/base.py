@@ -28,6 +28,17 @@ Frames = Float64[Tensor, "frames readings"]
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A warning about data or their image: `kind` for programs, `text` for people.
+
+    Kinds: noise, amplitude, contrast, mean, gap, currents, reference, posterior (see docs/measurements.md).
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """Data in the form that a method reads: f - f0 of its own currents at the nodes of its own grid.
 
@@ -40,7 +51,9 @@ class Prepared:
         residual: the largest part of a wanted current that the injected ones do not make.
         unread: how many wanted currents are not among them though as many independent ones were given.
         domain: the body at whose boundary nodes they are.
-        conductivity: σ0 of the body in S/m, given or fitted to the reference, which the data were scaled with.
+        doubts: what else is doubtful about them.
+        weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
+        conductivity: σ0 of the body in S/m; 1 where it is not known, and σ is then relative to it.
     """
 
     difference: Data
@@ -51,6 +64,8 @@ class Prepared:
     residual: float
     unread: int
     domain: Domain
+    doubts: tuple[Flag, ...] = ()
+    weights: Float64[Tensor, "currents"] | None = None
     conductivity: float = 1.0
 
 

@@ -22,7 +22,6 @@ from eitlens.domain import Disk
 from eitlens.electrodes.disk import onto
 from eitlens.electrodes.waves import EmptyTank, empty_tank
 from eitlens.errors import InputError
-from eitlens.measure.estimate import Fit, fitted
 from eitlens.measure.tank import TankFit, fit_tank
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 Waves = Float64[Tensor, "waves waves"]
 _MOST = 16  # waves of either kind: half as many as electrodes, and not so many that the fit takes minutes
+_STRENGTHS = torch.logspace(-10, 2, 49, dtype=torch.float64)  # of the prior, tried, over the largest σ²
 _DRAWS = 8  # whose spread is known to a quarter
 _REACH = 0.9  # ρ: inclusions do not touch the boundary
 
@@ -64,7 +64,7 @@ def boundary_map(measurement: "ElectrodeMeasurement") -> BoundaryMap:
             "readings: nothing changed from the reference to the frame: there is nothing to image"
         )
     rows, one, other = _design(measurement, tank)
-    found = fitted(rows[present], values[present])
+    found = _fitted(rows[present], values[present])
     entries = torch.cat([found.change[None], _drawn(found)]) * _scale(one, other, count)
     inner = torch.zeros(len(entries), 2 * count, 2 * count, dtype=torch.float64)
     inner[:, one, other] = entries
@@ -74,7 +74,30 @@ def boundary_map(measurement: "ElectrodeMeasurement") -> BoundaryMap:
     return BoundaryMap(maps[0], maps[1:], found.noise, sigma)
 
 
-def _drawn(fit: Fit) -> Float64[Tensor, "draws entries"]:
+class Ridge(NamedTuple):
+    """Entries in units of their prior, the directions in which the readings tell them, how surely, and the noise."""
+
+    change: Float64[Tensor, "entries"]
+    directions: Float64[Tensor, "entries rank"]
+    surely: Float64[Tensor, "rank"]
+    noise: float
+
+
+def _fitted(rows: Float64[Tensor, "readings entries"], values: Float64[Tensor, "readings"]) -> Ridge:
+    """The ridge regression whose strength generalised cross validation chooses."""
+    left, size, right = torch.linalg.svd(rows, full_matrices=False)
+    part = left.mT @ values
+    kept = size.square() / (size.square() + _STRENGTHS[:, None] * size[0].square())
+    outside = (values.square().sum() - part.square().sum()).clamp(min=0)
+    rest = ((1 - kept) * part).square().sum(1) + outside
+    free = len(values) - kept.sum(1)
+    best = int((rest / free.square()).argmin())
+    noise = float((rest[best] / free[best]).sqrt() / values.square().mean().sqrt())
+    found = right.mT @ (kept[best] / size.clamp(min=1e-300) * part)
+    return Ridge(found, right.mT, kept[best], min(noise, 1.0))
+
+
+def _drawn(fit: Ridge) -> Float64[Tensor, "draws entries"]:
     """Draws of the posterior: prior noise, less of it in the directions that the readings tell.
 
     The prior's variance is that of the entries found, for as many as were found.

@@ -13,8 +13,7 @@ from eitlens.errors import InputError
 from eitlens.files import disk_errors, make_folder, read_bytes, write_atomically
 from eitlens.measure.base import Measurement
 from eitlens.measure.formats import frames_table, hdf5, matlab, npz, table, text
-from eitlens.measure.formats.lines import PART
-from eitlens.measure.guard import HELP, LIMIT
+from eitlens.measure.guard import HELP, LIMIT, TEXT_PART
 from eitlens.measure.isolation import SafeParser
 from eitlens.measure.sequence import Found, compared
 from eitlens.measure.setup import Setup
@@ -57,7 +56,7 @@ def write(measurement: Measurement, to: Path | str) -> None:
     content = (
         text.write(measurement.to_dict()) if path.suffix == ".json" else _arrays(measurement, path.suffix)
     )
-    most = LIMIT // PART if path.suffix in (".json", ".csv") else LIMIT
+    most = LIMIT // TEXT_PART if path.suffix in (".json", ".csv") else LIMIT
     if len(content) > most:
         raise InputError(f"{path}: {len(content) >> 20} MiB, too much to be read again: write less, or .npz")
     make_folder(path.parent)

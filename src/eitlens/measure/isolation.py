@@ -8,6 +8,7 @@ new child. It is a plain new interpreter rather than one of `multiprocessing`, w
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock, Timer
 
 from eitlens.errors import InputError
@@ -22,7 +23,11 @@ from eitlens.measure.setup import Setup
 
 _PATIENCE = 30.0  # seconds: longer than a sound file takes; a child that hangs is ended
 _MOST = 4  # bytes of an .npz for one of a file: text takes four bytes a letter
-_CODE = "from eitlens.measure.child import work; work()"
+_HOME = str(Path(__file__).resolve().parents[2])
+_CODE = (  # the same package, though this process may have changed its folder since it found it
+    f"import sys; home = {_HOME!r}; home in sys.path or sys.path.insert(0, home); "
+    "from eitlens.measure.child import work; work()"
+)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from eitlens.measure.units import factor
 from eitlens.phantom import Phantom
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """Frames as a file has them.
 
@@ -50,6 +50,10 @@ class Recording:
         if full.pattern is None and self.unknown:
             raise InputError(self.unknown)
         electrodes, pattern = full.placed(), full.stimulated()
+        if setup.pattern is not None and not _same_drive(pattern, self.known.pattern):
+            raise InputError(
+                "the file itself says which electrodes drive, and not in this pattern: leave it out"
+            )
         notes = list(self.notes)
         parts = [
             None if part is None else self._placed(part, pattern, notes)
@@ -95,6 +99,14 @@ class Recording:
             f"values of shape {tuple(table.shape)} do not go with a pattern of {len(pattern.stimulation)} stimulations "
             f"and {expected} readings a frame: {HELP}"
         )
+
+
+def _same_drive(pattern: Pattern, known: Pattern | str | None) -> bool:
+    """Whether a pattern drives as the file says, where it says so, with whatever current."""
+    if not isinstance(known, Pattern):
+        return True
+    one, other = (part.stimulation / part.stimulation.abs().max() for part in (pattern, known))
+    return one.shape == other.shape and bool(torch.allclose(one, other))
 
 
 def _rows(table: Tensor, count: int) -> Frames | None:

@@ -31,15 +31,18 @@ def compared(found: Sequence[Found], setup: Setup, reference: Sequence[Found] = 
 
     Without a reference the files that say they are of the empty tank are that of the others.
     """
-    water = [] if reference else [one for one in found if one.empty]
-    target = [one for one in found if one not in water] or found
-    water = [*reference] or (water if len(target) < len(found) else [])
+    target = [one for one in found if reference or not one.empty] or found
+    water = [*reference] or [one for one in found if one.empty and len(target) < len(found)]
     joined = _joined(target, setup)
     if water:
         joined = _electrodes(joined).against(_electrodes(_joined(water, setup)))
     first = target[0].content
-    known = setup.over(first.known) if isinstance(first, Recording) else setup
-    return calibrated(_electrodes(joined)) if known.calibrated else joined
+    if not isinstance(first, Recording):
+        return calibrated(_electrodes(joined)) if setup.calibrated else joined
+    frames = _electrodes(joined)
+    if frames.times is not None:  # of the day, where the device tells it
+        frames = replace(frames, times=frames.times - frames.times[0])
+    return calibrated(frames) if setup.over(first.known).calibrated else frames
 
 
 def _joined(found: Sequence[Found], setup: Setup) -> Measurement:

@@ -17,6 +17,8 @@ from eitlens.measure import units
 
 HELP = "give the setup, such as --electrodes 16 --pattern adjacent, or --setup tank.json (docs/your_tank.md)"
 _COVERAGE = 0.5  # half of the boundary, where nothing is said
+_WORDS = ("readings", "driven", "rotating", "flipped")
+"""What is said of a pattern beside its name."""
 _UNITS = {
     "scale": "m",
     "current": "A",
@@ -37,7 +39,7 @@ class Setup:
     Attributes:
         body: a body, the name of one (`disk`, `thorax`, …) or the .json file of one; a disk if nobody says.
         scale: metres of one unit of the body's coordinates: the radius of a disk.
-        electrodes: how many are spaced evenly; or `Electrodes`, which say all of the next six themselves.
+        electrodes: how many are spaced evenly; or `Electrodes`, which know their body and their places themselves.
         coverage: the part of the boundary under electrodes, half if nobody says.
         impedance: of the contacts, in Ω m².
         first: the angle of electrode 1, counter-clockwise from the right; 90 is the top.
@@ -56,7 +58,7 @@ class Setup:
         conductivity: of the empty tank, in S/m.
         rate: frames a second.
 
-    >>> setup = eit.measure.Setup(electrodes=16, pattern="adjacent", current="5 mA", scale="15 cm")
+    >>> setup = eit.Setup(electrodes=16, pattern="adjacent", current="5 mA", scale="15 cm")
     >>> setup.current, setup.stimulated().count
     (0.005, 208)
     """
@@ -86,10 +88,18 @@ class Setup:
             if getattr(self, name) is not None:
                 with prefix_errors(name):
                     object.__setattr__(self, name, units.si(getattr(self, name), unit))
+        for name in ("coverage", "first"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, checks.number(getattr(self, name), name))
+        for name in (*_WORDS, "clockwise", "calibrated"):
+            if name != "readings" and getattr(self, name) not in (None, True, False):
+                raise InputError(f"{name}: expected true or false, got {checks.shown(getattr(self, name))}")
 
     def over(self, known: "Setup") -> "Setup":
         """This setup, and what `known` says where this one says nothing."""
         said = {name: value for name in NAMES if (value := getattr(self, name)) is not None}
+        if isinstance(self.pattern, Pattern):  # it says all of these itself
+            said = dict.fromkeys(_WORDS) | said
         return replace(known, **said)
 
     @property
@@ -115,12 +125,13 @@ class Setup:
         if self.pattern is None:
             raise InputError(f"the pattern is not known: {HELP}")
         words = self.readings or "adjacent", bool(self.driven), bool(self.rotating)
-        if isinstance(self.pattern, Pattern):
+        if not isinstance(self.pattern, Pattern):
+            current = 1.0 if self.current is None else float(self.current)
+            found = Pattern.named(self.pattern, self._count(), current, *words)
+        else:
             asked = any(word is not None for word in (self.readings, self.driven, self.rotating))
             found = Pattern.driven_by(self.pattern.stimulation, *words) if asked else self.pattern
-            return found if self.current is None else _with_current(found, float(self.current))
-        current = 1.0 if self.current is None else float(self.current)
-        found = Pattern.named(self.pattern, self._count(), current, *words)
+            found = found if self.current is None else _with_current(found, float(self.current))
         return Pattern(found.stimulation, -found.reading, found.mask) if self.flipped else found
 
     def _count(self) -> int:

@@ -8,6 +8,7 @@ from ζ and w by one division, and least squares has only these to find.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,19 +25,20 @@ from eitlens.measure.readings import ElectrodeMeasurement
 
 Contacts = Float64[Tensor, "electrodes"]
 Readings = Float64[Tensor, "readings"]
-Model = Callable[[Contacts, float], Readings]
+Resistances = Callable[[Contacts, float], Float64[Tensor, "electrodes electrodes"]]
 _CONTACTS = (1e-6, 1e3)  # ζ over the mean width: perfect contact, and a contact that is all there is
 _TRIED = 10  # contacts from one end to the other, the best of which is where the search begins
 _WIDTHS = (0.3, 2.0)  # an effective width beyond is another electrode
 _APART = 0.98  # of the factor at which wider electrodes touch
 _STEP = 1e-3  # of a logarithm, for its derivative: above what a new mesh changes, where there is one
-_SURE = (
-    1e-13  # change of the squared misfit at which the search ends: width and contact are hard to tell apart
+_SURE = 1e-10  # change of the squared misfit that ends the search
+_VALLEY = 1e-13  # the same where a width is fitted, too: it is hard to tell from the contact
+_MOST_STEPS = 60  # what is not found by then is flat
+_EQUAL = (
+    1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells
 )
 _TELLING = 3  # fewer readings than this for each number that is fitted tell nothing
-_CHANGES = (
-    1e-9  # of the largest reading: smaller ones in a reference are zero, and the frames are differences
-)
+_CHANGES = 1e-9  # of the largest reading: a reference below is zero, and the frames are differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,13 @@ class TankFit:
     polarity: int
     width: float
     fitted: str
+
+    def summary(self) -> dict[str, Any]:
+        """What was found as plain JSON values: SI units, and the impedance of each electrode."""
+        names = ("conductivity", "residual", "polarity", "width", "fitted")
+        return {name: getattr(self, name) for name in names} | {
+            "impedance": self.electrodes.impedance.tolist()
+        }
 
 
 def fit_tank(measurement: ElectrodeMeasurement, each: bool = False, width: bool = False) -> TankFit:
@@ -97,30 +106,31 @@ def empty_readings(measurement: ElectrodeMeasurement) -> tuple[Readings, str]:
     return known, name
 
 
-def empty_model(electrodes: Electrodes, pattern: Pattern) -> Model:
-    """The readings of the empty body of conductivity 1, 1 m high, as a function of the contacts ζ and the width w."""
-    basis = pattern.basis()
-    potentials = (_elements if electrodes.body.corners else _exact)(electrodes, basis.stimulations)
+def resistance_model(electrodes: Electrodes, points: int = 16) -> Resistances:
+    """The potentials of the electrodes for unit currents in the body of conductivity 1, as a function of ζ and w.
 
-    def model(contacts: Contacts, width: float) -> Readings:
-        return pattern.read(basis.mixing @ potentials(contacts, width))
+    Each electrode of a smooth body has so many points: 16 give five digits, 8 give three.
+    """
+    eye = torch.eye(electrodes.count, dtype=torch.float64)
+    currents = eye - eye.mean(-1)
+    return (
+        _elements(electrodes, currents) if electrodes.body.corners else _exact(electrodes, currents, points)
+    )
 
-    return model
 
-
-def _exact(electrodes: Electrodes, currents: Tensor) -> Model:
-    """Potentials on a smooth body, by charges on the electrodes."""
+def _exact(electrodes: Electrodes, currents: Tensor, points: int) -> Resistances:
+    """By charges on the electrodes of a smooth body."""
     body, solver = electrodes.body, BoundaryIntegralSolver(electrodes.body)
 
     def potentials(contacts: Contacts, width: float) -> Tensor:
         row = Electrodes(body, electrodes.places, electrodes.widths * width, contacts * body.scale)
-        return CompleteElectrodeSolver(solver, row).background(currents)
+        return CompleteElectrodeSolver(solver, row, points).background(currents)
 
     return potentials
 
 
-def _elements(electrodes: Electrodes, currents: Tensor) -> Model:
-    """Potentials on a body with corners, by finite elements, on one mesh as long as the width is the same."""
+def _elements(electrodes: Electrodes, currents: Tensor) -> Resistances:
+    """By finite elements on a body with corners, on one mesh as long as the width is the same."""
 
     @lru_cache(maxsize=1)
     def mesh(width: float) -> ElementElectrodeSolver:
@@ -135,17 +145,28 @@ class _Fit:
     """The search for ζ and w, in their logarithms: one contact for all or one each, and the width if it is last."""
 
     electrodes: Electrodes
-    model: Model
+    pattern: Pattern
+    resistances: Resistances
     measured: Readings
-    each: bool
     width: bool
 
-    def found(self) -> tuple[Contacts, float]:
-        """The least-squares ζ and w, from the best of some equal contacts on."""
-        low, high = self._bounds()
-        start = np.clip(min(self._starts(), key=self._size), low + _STEP, high - _STEP)
-        found = least_squares(self._misfit, start, self._slopes, bounds=(low, high), ftol=_SURE, gtol=_SURE)
-        return self._unpacked(found.x)
+    def found(self, each: bool) -> tuple[Contacts, float]:
+        """The least-squares ζ and w: equal contacts, from the best of some on; and from them each its own."""
+        start = min(self._starts(), key=self._size)
+        same = self._improved(start, self._misfit)
+        if not each:
+            return self._unpacked(same)
+        equal = np.concatenate([np.full(self.electrodes.count, same[0]), same[1:]])
+
+        def misfit(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+            # Contacts that the readings do not tell stay as they are.
+            return np.concatenate([self._misfit(numbers), _EQUAL * (numbers - equal)])
+
+        return self._unpacked(self._improved(equal, misfit))
+
+    def model(self, contacts: Contacts, width: float) -> Readings:
+        """The readings of the empty tank of conductivity 1, 1 m high."""
+        return self.pattern.read(self.pattern.stimulation @ self.resistances(contacts, width))
 
     def scale(self, rows: Readings) -> float:
         """What the modelled readings are multiplied by."""
@@ -162,10 +183,21 @@ class _Fit:
     def _misfit(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.residual(self.model(*self._unpacked(numbers))))
 
-    def _slopes(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The derivative of the misfit, by differences."""
-        at, steps = self._misfit(numbers), _STEP * np.eye(len(numbers))
-        return np.stack([(self._misfit(numbers + step) - at) / _STEP for step in steps], 1)
+    def _improved(
+        self, start: NDArray[np.float64], misfit: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Least squares, with derivatives by differences."""
+
+        def slopes(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+            at, steps = misfit(numbers), _STEP * np.eye(len(numbers))
+            return np.stack([(misfit(numbers + step) - at) / _STEP for step in steps], 1)
+
+        (low, high), sure = self._bounds(len(start)), _VALLEY if self.width else _SURE
+        inside = np.clip(start, low + _STEP, high - _STEP)
+        found = least_squares(
+            misfit, inside, slopes, (low, high), "dogbox", ftol=sure, gtol=sure, max_nfev=_MOST_STEPS
+        )
+        return np.asarray(found.x)
 
     def _size(self, numbers: NDArray[np.float64]) -> float:
         return float(np.square(self._misfit(numbers)).sum())
@@ -175,8 +207,7 @@ class _Fit:
         contacts: Contacts = self.electrodes.widths.mean() * (values[:-1] if self.width else values)
         return contacts.expand(self.electrodes.count), float(values[-1]) if self.width else 1.0
 
-    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        count = (self.electrodes.count if self.each else 1) + self.width
+    def _bounds(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         low, high = (np.full(count, np.log(end)) for end in _CONTACTS)
         if self.width:
             low[-1] = np.log(_WIDTHS[0])
@@ -185,18 +216,17 @@ class _Fit:
 
     def _starts(self) -> list[NDArray[np.float64]]:
         """Equal contacts from perfect to bad, electrodes of the given width."""
-        low, high = self._bounds()
+        low, high = np.log(_CONTACTS)
         tried = np.linspace(low, high, _TRIED)
-        tried[:, len(low) - self.width :] = 0.0
-        return list(tried)
+        return [np.array([value, 0.0][: 1 + self.width]) for value in tried]
 
 
 def _fitted(
     measurement: ElectrodeMeasurement, measured: Readings, fitted: str, each: bool, width: bool
 ) -> TankFit:
     electrodes = measurement.electrodes
-    fit = _Fit(electrodes, empty_model(electrodes, measurement.pattern), measured, each, width)
-    contacts, factor = fit.found()
+    fit = _Fit(electrodes, measurement.pattern, resistance_model(electrodes), measured, width)
+    contacts, factor = fit.found(each)
     rows = fit.model(contacts, factor)
     scale, residual = fit.scale(rows), float(fit.residual(rows).norm())
     if scale == 0:

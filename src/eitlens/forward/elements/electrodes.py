@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
@@ -16,6 +17,7 @@ from eitlens.forward.elements.conductivity import Conductivities, ElementConduct
 from eitlens.forward.elements.interfaces import MeshFrame
 from eitlens.forward.elements.jacobian import Sensitivity, sensitivity
 from eitlens.forward.elements.outline import DEFAULT, check_ends
+from eitlens.forward.elements.quadratic import jumps
 from eitlens.forward.elements.system import ElementSystem, assemble, parts
 
 Totals = Float64[Tensor, "currents electrodes"]
@@ -23,6 +25,14 @@ Voltages = Float64[Tensor, "*batch currents electrodes"]
 PerElectrode = Float64[Tensor, "electrodes"]
 
 _RANK = 1e-12  # of the largest singular value: what rounding leaves of a dependent current is smaller
+
+
+class ElectrodeResponse(NamedTuple):
+    """Readings, and their derivatives in the values of σ and in the contact impedances."""
+
+    readings: Float64[Tensor, "currents readings"]
+    by_values: Sensitivity
+    by_impedance: Float64[Tensor, "currents readings electrodes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,24 +137,44 @@ class ElementElectrodeSolver:
         readings: Float64[Tensor, "readings electrodes"],
     ) -> Sensitivity:
         """The derivative of readings @ U in `values`, σ of one body on triangles, vertices, nodes or an image."""
-        given, given_readings = self._check(currents), checks.physics(readings, "readings")
+        return self.response(values, currents, readings).by_values
+
+    def response(
+        self,
+        values: Float64[Tensor, "*values"],
+        currents: Totals,
+        readings: Float64[Tensor, "readings electrodes"],
+    ) -> ElectrodeResponse:
+        """The readings @ U with their derivatives in `values`, see `jacobian`, and in the impedances: one solution.
+
+        The derivative in an impedance is ∫ g h over the electrode, g and h the densities of the current and of that
+        through the electrodes as the reading weighs them.
+        """
+        given, rows = self._check(currents), checks.physics(readings, "readings")
         bodies = read(self.domain, self.body, values, given.device)
         if bodies.shape or bodies.interpolation is None:
             raise InputError("jacobian: expected values of σ of one body, not phantoms and not a batch")
-        if given_readings.ndim != 2 or given_readings.shape[1] != self.count:
-            raise InputError(
-                f"readings: expected (readings, {self.count}), got {tuple(given_readings.shape)}"
-            )
+        if rows.ndim != 2 or rows.shape[1] != self.count:
+            raise InputError(f"readings: expected (readings, {self.count}), got {tuple(rows.shape)}")
+        rows = rows.to(given.device)
         with torch.no_grad():
             system, frame = self._system(bodies)
-            fields = system.potentials(
-                self._load(torch.eye(self.count, dtype=torch.float64, device=given.device))
-            )
+            fields = system.potentials(self._load(torch.eye(self.count).to(given)))[0]
         found, rank = interpolation(self.domain, self.body, tuple(values.shape))
         grid = tuple(values.shape[values.ndim - rank :])
-        return sensitivity(
-            frame, fields[0], found.to(given.device), given, given_readings.to(given.device), grid
-        )
+        by_values = sensitivity(frame, fields, found.to(given.device), given, rows, grid)
+        by_impedance = torch.einsum("lj,kji,mi->lmk", given, self._felt(frame, fields), rows)
+        metal = fields[self.body.mesh.nodes :]
+        potentials = given @ (metal - metal.mean(0)).mT
+        return ElectrodeResponse(potentials @ rows.mT, by_values, by_impedance)
+
+    def _felt(self, frame: MeshFrame, fields: Tensor) -> Float64[Tensor, "electrodes electrodes electrodes"]:
+        """∫ g h over electrode k, for unit currents through electrodes j and i."""
+        electrode, contacts = self.body.electrode.to(fields.device), self.body.tree.extras.to(fields.device)
+        jump = jumps(frame.positions(frame.vertices[None]).detach(), contacts, fields)
+        density = jump / self.impedance.detach().to(fields.device)[electrode, None, None]
+        empty = fields.new_zeros(self.count, self.count, self.count)
+        return empty.index_add(0, electrode, density.mT @ density)
 
     @property
     def _points(self) -> Float64[Tensor, "boundary 2"]:

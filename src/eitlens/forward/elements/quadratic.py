@@ -86,12 +86,27 @@ def contact(
     positions: Positions, edges: Int64[Tensor, "edges 3"], admittance: Float64[Tensor, "_ edges"]
 ) -> Float64[Tensor, "batch entries"]:
     """The entries of all contacts' matrices on (first, last, middle, metal), admittance 1/z each."""
+    n, speed = _contact_points(positions, edges)
+    products = n[:, :, None] * n[:, None, :]
+    return ((speed * admittance[..., None]) @ products.flatten(1)).flatten(1)
+
+
+def jumps(
+    positions: Positions,
+    contacts: Int64[Tensor, "contacts 4"],
+    fields: Float64[Tensor, "unknowns fields"],
+) -> Float64[Tensor, "contacts points fields"]:
+    """Jumps u - U at the points of each contact times the roots of their weights: products of two are integrals."""
+    n, speed = _contact_points(positions, contacts[:, :3])
+    return (n @ fields[contacts]) * speed[0, ..., None].sqrt()
+
+
+def _contact_points(positions: Positions, edges: Int64[Tensor, "edges 3"]) -> tuple[Tensor, Tensor]:
+    """The four functions of a contact at its points, and the lengths that these stand for."""
     place, weight = _gauss(positions.device)
     corners = positions[:, edges]
     speed = (_line_slopes(place) @ corners).square().sum(-1).clamp(min=1e-300).sqrt()
-    n = torch.cat([line(place), -torch.ones_like(place)[:, None]], 1)
-    products = n[:, :, None] * n[:, None, :]
-    return ((speed * weight * admittance[..., None]) @ products.flatten(1)).flatten(1)
+    return torch.cat([line(place), -torch.ones_like(place)[:, None]], 1), speed * weight
 
 
 def line(t: Float64[Tensor, "points"]) -> Float64[Tensor, "points 3"]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.measure.formats.lines import lines_of
+from eitlens.measure.guard import lines_of
 
 _TOLD = ("electrodes", "pattern", "conductivity", "height", "notes")
 _NEEDED = ("electrodes", "pattern")

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from eitlens.errors import InputError
-from eitlens.measure.formats.lines import lines_of
 from eitlens.measure.formats.npz import header
+from eitlens.measure.guard import lines_of
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import HELP, Setup
 
@@ -29,7 +29,9 @@ def recognises(content: bytes) -> bool:
         return False
     lines = content[:_LOOKED_AT].decode("utf-8-sig", "replace").splitlines()
     first = next((line for line in lines if line.strip() and not line.startswith(_COMMENTS)), "")
-    return bool(first) and all(_is_number(cell) for cell in re.split(r"[,;\s]+", first.strip()))
+    cells = re.split(r"[,;\s]+", first.strip())
+    whole = len(content) <= _LOOKED_AT or first != lines[-1]
+    return bool(first) and all(_is_number(cell) for cell in (cells if whole else cells[:-1]))
 
 
 def read(content: bytes, limit: int) -> Recording:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eitlens.errors import InputError
-from eitlens.measure.formats.lines import lines_of
+from eitlens.measure.guard import lines_of
 
 _NUMBERED = re.compile(r"(current|voltage|reference|mask)_(\d{1,3})$")
 _PLURAL = {"current": "currents", "voltage": "voltages", "reference": "reference", "mask": "mask"}

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from eitlens.errors import InputError
-from eitlens.measure.formats.lines import PART
+from eitlens.measure.guard import TEXT_PART
 
 _MOST_PARTS = 4 << 20  # lists, objects and texts: in memory each takes a hundred bytes, in the file two
 
@@ -20,8 +20,13 @@ def recognises(content: bytes) -> bool:
 
 def read(content: bytes, limit: int) -> object:
     """The values by name; a list is refused by `Measurement.from_arrays`, which knows the names."""
-    if len(content) > limit // PART or sum(content.count(mark) for mark in (b"[", b"{", b'"')) > _MOST_PARTS:
-        raise InputError(f"more than {(limit // PART) >> 20} MiB of text, or too many parts: save it as .npz")
+    if (
+        len(content) > limit // TEXT_PART
+        or sum(content.count(mark) for mark in (b"[", b"{", b'"')) > _MOST_PARTS
+    ):
+        raise InputError(
+            f"more than {(limit // TEXT_PART) >> 20} MiB of text, or too many parts: save it as .npz"
+        )
     values: object = json.loads(content.decode("utf-8-sig"))
     return values
 
