@@ -5,8 +5,9 @@ from time import perf_counter
 from eitlens.classical.d_bar import dbar as compute
 from eitlens.errors import InputError
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction
+from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.measure import Measurement
+from eitlens.measure.base import Flag
 
 # R below which the image has one bright and one dark half at best.
 _BLUNT = 1.5

@@ -6,8 +6,9 @@ from eitlens.classical.minimisation import MOST_STEPS, minimise
 from eitlens.classical.penalties import Regulariser
 from eitlens.domain.bodies import SQUARE
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Flag, Reconstruction
+from eitlens.imaging.reconstruction import Reconstruction
 from eitlens.measure import Measurement
+from eitlens.measure.base import Flag
 
 # χ² a coefficient from which on the noise does not explain what is left.
 _WORST = 2.0
