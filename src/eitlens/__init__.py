@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from eitlens.classical import (
         LinearImage,
         TimeDifference,
+        dbar,
         direct_sampling,
         fit_greit,
         index_function,
         linear_image,
+        minimise,
         picard_sum,
     )
     from eitlens.dataset import Dataset
@@ -150,6 +152,7 @@ __all__ = [
     "circle",
     "cross",
     "currents",
+    "dbar",
     "direct_sampling",
     "empty_tank",
     "fit_greit",
@@ -160,6 +163,7 @@ __all__ = [
     "indicator",
     "level_sets",
     "linear_image",
+    "minimise",
     "models",
     "outlines",
     "picard_sum",

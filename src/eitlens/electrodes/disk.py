@@ -131,7 +131,7 @@ class CompleteElectrodeSolver:
             return _known(known[0], known[1], known[2], count, self.points, body, outside.device)
         ones = outside.new_ones(len(outside), row.count)
         touch = contact.to(outside) * outside[:, None]
-        return empty_tank(places * ones, halves * ones, touch, count, self.points, _onto(body))
+        return empty_tank(places * ones, halves * ones, touch, count, self.points, onto(body))
 
     def _check(self, currents: Totals) -> Totals:
         """The totals, checked, as float64: arrays and lists will do."""
@@ -153,7 +153,7 @@ def _reach(domain: Domain, group: ShapeGroup) -> float:
     return float(domain.conformal_map(outline).value.abs().max()) if len(outline) else 0.0
 
 
-def _onto(body: Domain) -> Circle | None:
+def onto(body: Domain) -> Circle | None:
     """Angles on the circle and their slopes dθ/ds from arclengths on the boundary; the disk needs none."""
     if body.name == Disk.name:
         return None
@@ -178,4 +178,4 @@ def _known(
     """The empty tank of a layout in plain numbers, remembered."""
     layout = torch.tensor([angles, half_widths, impedances], dtype=torch.float64, device=device)
     arcs, halves, contact = layout.unbind()
-    return empty_tank(arcs, halves, contact, count, points, _onto(body))
+    return empty_tank(arcs, halves, contact, count, points, onto(body))

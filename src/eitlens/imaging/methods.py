@@ -18,6 +18,8 @@ from eitlens.classical import direct_sampling
 from eitlens.domain import Domain
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.imaging import by_minimisation
+from eitlens.imaging.by_dbar import dbar
 from eitlens.imaging.by_index import index
 from eitlens.imaging.by_linear import LINEAR
 from eitlens.imaging.by_posterior import posterior
@@ -75,8 +77,13 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
 
 
 _LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+_OTHERS = {
+    "dbar": dbar,
+    "minimise": by_minimisation.total_variation,
+    "minimise-h1": by_minimisation.smooth,
+}
 
 METHODS: Registry[Method] = Registry(
     "method",
-    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK},
+    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK, **_OTHERS},
 )

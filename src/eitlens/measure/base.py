@@ -19,6 +19,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 
 if TYPE_CHECKING:
+    from eitlens.measure.boundary_map import BoundaryMap
     from eitlens.measure.points import PointMeasurement
     from eitlens.measure.readings import ElectrodeMeasurement
 
@@ -52,6 +53,7 @@ class Prepared:
         domain: the body at whose boundary nodes they are.
         doubts: what else is doubtful about them.
         weights: (L,), how much each current is worth where data of some are next to nothing; None where all are alike.
+        conductivity: σ0 of the body in S/m; 1 where it is not known, and σ is then relative to it.
     """
 
     difference: Data
@@ -64,6 +66,7 @@ class Prepared:
     domain: Domain
     doubts: tuple[Flag, ...] = ()
     weights: Float64[Tensor, "currents"] | None = None
+    conductivity: float = 1.0
 
 
 class Measurement(ABC):
@@ -147,6 +150,12 @@ class Measurement(ABC):
     @abstractmethod
     def _prepared(self, wanted: CurrentsConfig, fewest: int, domain: Domain) -> Prepared:
         """What `prepare` returns, for the same body."""
+
+    def boundary_map(self) -> "BoundaryMap":
+        """What the inclusions change in the Neumann-to-Dirichlet map, from the first frame."""
+        raise InputError(
+            f"{self.source or 'measurement'}: potentials at points: this method needs readings of electrodes"
+        )
 
     @staticmethod
     def of_electrodes(

@@ -5,6 +5,7 @@ C_k g_k, so is its potential, and nothing is lost but what noise gains by the fa
 least squares at the measured points; its residual says whether the injected currents span the wanted one.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -45,7 +46,8 @@ def combined(
         reference = mixing @ torch.where(measurement.present, measurement.reference, 0.0)
     unread = min(_independent(measurement.currents), wanted.count) - len(mixing)
     data = (voltage - reference) * measurement.conductivity
-    return _on_nodes(data, present, s, domain, residual, max(unread, 0))
+    found = _on_nodes(data, present, s, domain, residual, max(unread, 0))
+    return replace(found, conductivity=measurement.conductivity)
 
 
 def _combination(

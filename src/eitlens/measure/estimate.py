@@ -91,7 +91,9 @@ def estimated(
     found = (*doubts, *_doubts(electrodes, _used(pattern, present), count, wanted.count, fit.noise))
     # An inclusion in the middle has no data of cos 2θ, only errors: each current counts by the size of its data.
     weights = data.norm(dim=1)
-    return Prepared(data, seen, fit.noise, 0.0, 0.0, 0.0, 0, domain, found, weights)
+    return Prepared(
+        data, seen, fit.noise, 0.0, 0.0, 0.0, 0, domain, found, weights, measurement.conductivity or 1.0
+    )
 
 
 def _doubts(

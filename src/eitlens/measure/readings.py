@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from eitlens.measure.base import Frames, Measurement, Prepared
 
 _JSON = ("electrodes", "pattern", "notes")
 """Names whose values are kept as JSON."""
+if TYPE_CHECKING:
+    from eitlens.measure.boundary_map import BoundaryMap
+
 MOST_FRAMES = 1_000_000  # hours of a fast device
 _LARGEST = 1e6  # volts: beyond all devices, so that the unit is wrong
 
@@ -165,6 +168,13 @@ class ElectrodeMeasurement(Measurement):
         from eitlens.measure.estimate import estimated
 
         return estimated(self, wanted, fewest, domain)
+
+    def boundary_map(self) -> "BoundaryMap":
+        """What the inclusions change in the Neumann-to-Dirichlet map, from the first frame."""
+        from eitlens.measure.boundary_map import boundary_map
+
+        with prefix_errors(self.source):
+            return boundary_map(self)
 
     def to_arrays(self) -> dict[str, Any]:
         """The values for a file, by name, without what is left out: numbers, text and tensors."""
