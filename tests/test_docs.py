@@ -96,7 +96,7 @@ def test_the_phantom_of_the_page_can_be_simulated():
 def test_the_python_about_tanks_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(blocks("measurements.md", "python")[0], names)
+    exec(blocks("measurements.md", "python")[1], names)
     assert names["files"].read("tank.npz").voltages.shape == (3, 208)
 
 

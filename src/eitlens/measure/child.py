@@ -78,7 +78,7 @@ def _restrict() -> None:
     except ImportError:
         return
     with suppress(OSError, ValueError):  # Linux alone says what is taken, and keeps the limit
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         limit = pages * resource.getpagesize() + _MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     with suppress(OSError, ValueError):
