@@ -148,10 +148,23 @@ class OutlineProblem:
             return None
 
     def slope(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "numbers all"]:
-        """The derivatives of the numbers."""
+        """The derivatives of the numbers; where a step would let outlines touch, they are of a step back."""
         steps = _STEP * torch.eye(len(vector)).to(vector)
-        found = self.numbers(vector + torch.nn.functional.pad(steps, (0, 0, 1, 0)))
-        return (found[1:] - found[0]).mT / _STEP
+        try:
+            found = self.numbers(vector + torch.nn.functional.pad(steps, (0, 0, 1, 0)))
+            return (found[1:] - found[0]).mT / _STEP
+        except InputError:
+            here = self.numbers(vector[None])[0]
+            return torch.stack([self._one_sided(vector, step, here) for step in steps], 1)
+
+    def _one_sided(self, vector: Tensor, step: Tensor, here: Tensor) -> Float64[Tensor, "numbers"]:
+        """The derivative along one parameter; 0 where it cannot move at all."""
+        for sign in (1, -1):
+            try:
+                return sign * (self.numbers((vector + sign * step)[None])[0] - here) / _STEP
+            except InputError:
+                continue
+        return torch.zeros_like(here)
 
     def deviations(self, vector: Vector) -> Vector:
         """The prior standard deviations."""

@@ -19,7 +19,7 @@ from eitlens.files import check_writable, make_folder, write_atomically
 
 if TYPE_CHECKING:
     from eitlens.imaging import Reconstruction
-    from eitlens.measure import Setup
+    from eitlens.measure import Measurement, Setup
     from eitlens.posterior.sampler.sampler import Progress
 
 _SUFFIXES = (".png", ".pdf", ".npz", ".json", ".gif", ".csv")
@@ -65,6 +65,9 @@ def reconstruct(
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
     average: Average = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Correct what `eitlens inspect` finds before the image is made.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
 ) -> None:
@@ -85,6 +88,7 @@ def reconstruct(
     with _shown(method) as told:
         options = Options(model, refine, tau, n, device, seconds, available_cores(), told, strength, steps)
         data, numbers = sequence.read(measurement, setup, reference, reference_frames, frames, average)
+        data = _corrected(data, method) if fix else data
         one = chosen(data, options) if data.frames == 1 else None
     console = Console()
     found = [one] if one else sequence.followed(data, method, replace(options, progress=None))
@@ -103,6 +107,20 @@ def reconstruct(
         sequence.tell(console, found, rows)
     for target in targets:
         say(console, "image: " if one else "images: ", target)
+
+
+def _corrected(data: "Measurement", method: str) -> "Measurement":
+    """The measurement with what the inspection found corrected, and says what; methods that fit a drift keep it."""
+    from eitlens.imaging.by_tank import TANK
+    from eitlens.measure.quality import drift, inspect
+
+    report = inspect(data)
+    kinds = {fault.kind for fault in report.findings if fault.fix is not None}
+    kinds -= {drift.KIND} if method in TANK else set()
+    corrected = report.applied(*kinds) if kinds else report.measurement
+    for note in corrected.notes:
+        say(Console(stderr=True), f"note: {note}")
+    return corrected
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.base import Measurement
 from eitlens.measure.quality.base import BETTER, Explanation, Fault
 from eitlens.measure.quality.contact import electrodes
+from eitlens.measure.quality.device import device
 from eitlens.measure.quality.drift import drift, drifting
 from eitlens.measure.quality.gain import gains
 from eitlens.measure.quality.linearity import linearity, nonlinear
@@ -115,6 +116,7 @@ class _Inspector:
         self.remarks: list[str] = []
 
     def report(self) -> Inspection:
+        self._found(device(self.current))  # before electrodes are blamed for what it does
         self._found(nonlinear(self.current))
         self._found(saturated(self.current))
         try:
