@@ -27,7 +27,7 @@ from eitlens.device import pick_device
 from eitlens.domain import Disk
 from eitlens.evaluate.ktc import ktc_score
 from eitlens.feature.maps import MapPrior
-from eitlens.feed.tanks import Bodies, Spread, TankExample, examples
+from eitlens.feed.tanks import Bodies, TankExample, Uncertain, examples
 from eitlens.models.tank import CLASSES, Tank, tank_config
 from eitlens.phantom.objects import ObjectSampler
 from eitlens.train import optimiser
@@ -106,7 +106,7 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
         optimiser.adjust(optimisers, rate, beta1)
         draw = torch.Generator(device=device).manual_seed(given.seed * 1_000_003 + step)
         rows = torch.randint(len(bank.maps), (given.batch,), generator=draw, device=device)
-        example = examples(bank, rows, shown_to, Spread(), pixels, draw)
+        example = examples(bank, rows, shown_to, Uncertain(), pixels, draw)
         network.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             outputs = network.pixels(example.code)
@@ -133,7 +133,7 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
     elapsed = time.monotonic() - began
     keep(out, network, average, optimisers, elapsed, step)
     told = {name: getattr(given, name) for name in ("settings", "seed", "bank", "batch", "lr", "pairs")}
-    told |= {"modes": prior.size, "steps": step, "minutes": elapsed / 60, "spread": Spread()._asdict()}
+    told |= {"modes": prior.size, "steps": step, "minutes": elapsed / 60, "spread": Uncertain()._asdict()}
     (out / "tank.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
@@ -196,7 +196,7 @@ def score(given: argparse.Namespace, device: torch.device) -> None:
     result: dict[str, Any] = {"simulated": [], "training": []}
     for level in range(1, LEVELS + 1):
         draw = torch.Generator(device=device).manual_seed(level)
-        example = examples(bank, rows, known[level - 1 : level], Spread(), PIXELS, draw)
+        example = examples(bank, rows, known[level - 1 : level], Uncertain(), PIXELS, draw)
         found = probabilities(network, example.code).argmax(1)
         result["simulated"].append(float(ktc_score(example.classes, found).mean()))
     each = [round(3 * value, 2) for value in result["simulated"]]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from eitlens.electrodes import Pattern
 from eitlens.feature.maps import MapPrior, packed
-from eitlens.feed.tanks import ReadingDevice, Ring, Spread
+from eitlens.feed.tanks import ReadingDevice, Ring, Uncertain
 from eitlens.measure import files
 from eitlens.measure.instrument import fit_instrument, freed
 from eitlens.measure.map_code import reduced
@@ -43,7 +43,7 @@ def devices(
     data: Path, prior: MapPrior, where: torch.device, pairs: int, samples: int, seed: int
 ) -> list[ReadingDevice]:
     """The device at each level, all with the same random electrodes and directions of change."""
-    pattern, spread = pattern_of(data), Spread()
+    pattern, spread = pattern_of(data), Uncertain()
     draw = torch.Generator(device=where).manual_seed(seed)
     angles = math.pi / 2 + torch.arange(ELECTRODES, dtype=torch.float64, device=where) * (
         2 * math.pi / ELECTRODES

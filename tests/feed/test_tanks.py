@@ -8,13 +8,13 @@ import torch
 import eitlens as eit
 from eitlens.feature.maps import MapPrior
 from eitlens.feed.fleet import Fleet
-from eitlens.feed.tanks import Bodies, ReadingDevice, Ring, Spread, examples
+from eitlens.feed.tanks import Bodies, ReadingDevice, Ring, Uncertain, examples
 from eitlens.measure.map_code import reduced
 from eitlens.phantom.objects import ObjectSampler
 
 WAVES = 16
 CPU = torch.device("cpu")
-SILENT = Spread(*([0.0] * 3), (0.0, 0.0), *([0.0] * 10))
+SILENT = Uncertain(*([0.0] * 3), (0.0, 0.0), *([0.0] * 10))
 SAMPLER = ObjectSampler(2, eit.Disk(4), count=2, size=(0.15, 0.4), radius=0.03)
 
 
@@ -62,8 +62,8 @@ def test_bodies_turn_with_their_maps(bank):
 
 def test_examples_are_a_function_of_the_seed_and_read_by_all_devices(bank, prior):
     fleet, draw = Fleet(pairs=2), generator(3)
-    devices = [fleet.device(prior, draw, Spread()) for _ in range(3)]
-    one, two = (examples(bank, torch.arange(9), devices, Spread(), 32, generator(seed)) for seed in (5, 5))
+    devices = [fleet.device(prior, draw, Uncertain()) for _ in range(3)]
+    one, two = (examples(bank, torch.arange(9), devices, Uncertain(), 32, generator(seed)) for seed in (5, 5))
     assert torch.equal(one.code, two.code)
     assert one.code.shape == (9, 3 * prior.size + 1)
     assert bool(one.code.isfinite().all())
@@ -73,7 +73,7 @@ def test_examples_are_a_function_of_the_seed_and_read_by_all_devices(bank, prior
 
 def test_changes_of_contacts_cost_less_where_their_directions_are_known(bank, prior):
     angles = torch.arange(16, dtype=torch.float64) * (math.pi / 8)
-    pattern, spread = eit.Pattern.named("adjacent", 16, driven=True), Spread(relative=0.0, floor=0.0)
+    pattern, spread = eit.Pattern.named("adjacent", 16, driven=True), Uncertain(relative=0.0, floor=0.0)
     ring = Ring(angles, 0.25, 1e-3)
     pairs = ring.pairs(32, WAVES, spread, generator(0))
     plain = ReadingDevice.of(pattern, pattern.mask, ring, pairs, prior)

@@ -9,7 +9,7 @@ from eitlens import checks
 from eitlens.electrodes import Pattern
 from eitlens.errors import InputError
 from eitlens.feature.maps import MapPrior
-from eitlens.feed.tanks import Range, ReadingDevice, Ring, Spread
+from eitlens.feed.tanks import Range, ReadingDevice, Ring, Uncertain
 
 _DRIVES = ("adjacent", "adjacent", "skip-1", "skip-2", "skip-3", "opposite", "all-against-1", "trigonometric")
 """Names of patterns; the commonest in the field is drawn twice as often."""
@@ -44,7 +44,7 @@ class Fleet:
             raise InputError("Fleet: coverage: the widest electrodes would overlap: choose less")
         checks.at_least("Fleet: pairs", self.pairs, 1)
 
-    def device(self, prior: MapPrior, draw: torch.Generator, spread: Spread) -> ReadingDevice:
+    def device(self, prior: MapPrior, draw: torch.Generator, spread: Uncertain) -> ReadingDevice:
         """One random device."""
 
         def uniform() -> float:

@@ -2,7 +2,7 @@
 
 A reading is what a device reads of a tank with objects less what it read of the tank before. In between contacts have
 changed, the background has drifted and the instrument has wandered; and what the code takes the device for (`reading`)
-is not quite what it is. `Spread` says how much of each. Bodies are simulated once, with boundary integrals; where they
+is not quite what it is. `Uncertain` says how much of each. Bodies are simulated once, with boundary integrals; where they
 lie, which device reads them, its errors and its noise are new each time a body is shown.
 """
 
@@ -31,7 +31,7 @@ _POINTS = 12  # of an electrode: resistances are right to 1e-4, far below what i
 Range = tuple[float, float]
 
 
-class Spread(NamedTuple):
+class Uncertain(NamedTuple):
     """What is uncertain: standard deviations, and ranges from which a tank draws one for itself."""
 
     width_each: float = 0.03
@@ -122,7 +122,7 @@ class Ring(NamedTuple):
         self,
         count: int,
         waves: int,
-        spread: Spread,
+        spread: Uncertain,
         draw: torch.Generator,
         widths: Range = (1.0, 1.0),
         impedances: Range = (1.0, 1.0),
@@ -196,7 +196,7 @@ class ReadingDevice:
         return ReadingDevice(pattern.stimulation.to(device), channels, reduce, *pairs, reading, empty, none)
 
     def with_changes(
-        self, spread: Spread, draw: torch.Generator, samples: int, directions: int
+        self, spread: Uncertain, draw: torch.Generator, samples: int, directions: int
     ) -> "ReadingDevice":
         """With the principal directions in which readings of the empty tank change."""
         quiet = spread._replace(drift=0.0, relative=0.0, floor=0.0)
@@ -207,7 +207,7 @@ class ReadingDevice:
         return replace(self, changes=right[:directions] * (size[:directions, None] / samples**0.5))
 
     def differences(
-        self, maps: Float64[Tensor, "samples waves waves"], spread: Spread, draw: torch.Generator
+        self, maps: Float64[Tensor, "samples waves waves"], spread: Uncertain, draw: torch.Generator
     ) -> Float64[Tensor, "samples readings"]:
         """The differences of bodies with these maps, through random ones of its tanks, with all errors."""
         count, channels, device = len(maps), len(self.channels), maps.device
@@ -278,7 +278,7 @@ def examples(
     bank: Bodies,
     rows: Int64[Tensor, "samples"],
     devices: Sequence[ReadingDevice],
-    spread: Spread,
+    spread: Uncertain,
     pixels: int,
     draw: torch.Generator,
 ) -> TankExample:
