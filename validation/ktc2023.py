@@ -163,11 +163,10 @@ METHODS: dict[str, Callable[[TankImage], Classes]] = {
 }
 
 
-def truth(folder: Path, target: int) -> Classes:
+def truth(folder: Path, target: int, version: str = "ground_truth") -> Classes:
     """The classes that there are."""
-    return torch.from_numpy(
-        scipy.io.loadmat(folder / f"ground_truth/true{target}.mat")["truth"].astype("int64")
-    )
+    stored = scipy.io.loadmat(folder / f"{version}/true{target}.mat")
+    return torch.from_numpy(next(v for k, v in stored.items() if k[0] != "_").astype("int64"))
 
 
 def chosen(scores: dict[str, list[float]], target: int) -> str:

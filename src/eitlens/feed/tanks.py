@@ -2,8 +2,8 @@
 
 A reading is what a device reads of a tank with objects less what it read of the tank before. In between contacts have
 changed, the background has drifted and the instrument has wandered; and what the code takes the device for (`reading`)
-is not quite what it is. `Uncertain` says how much of each. Bodies are simulated once, with boundary integrals; where they
-lie, which device reads them, its errors and its noise are new each time a body is shown.
+is not quite what it is. `Uncertain` says how much of each. Bodies are simulated once, with boundary integrals. Where
+they lie, which device reads them, its errors and its noise are new each time a body is shown.
 """
 
 import math
