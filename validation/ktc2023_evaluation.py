@@ -38,7 +38,7 @@ LEVELS, MANY = 7, 4
 SETTINGS = {
     level: ERRORS["5 %, floor 10 %" if level <= MANY else "5 %, floor 2 %"] for level in range(1, LEVELS + 1)
 }
-"""The errors of the readings by level: of three settings the best up to level `MANY`, and the best with few readings."""
+"""The errors of the readings by level: of three settings the best with many readings, and the best with few."""
 SIZE, BEND, SHIFT = 1.0987, 0.0205, (0.0061, 0.0057)
 """The truths of 2023 show at (x, y), y down, what lies at SIZE (1 - BEND r²) (x, y) + SHIFT."""
 BAR = 0.9
