@@ -34,6 +34,7 @@ _STEP = 1e-6  # of differences: the solver is exact to 1e-10
 _NARROWEST = 0.1  # of R: an outline that comes nearer to the centre is refused
 _ANGLES = 128  # at which it is looked for
 _GAP = 0.01  # between an outline and the boundary, in the body's units
+_REPAIRS, _BEYOND, _SPARE = 12, 1.1, 1e-4  # rounds of moving an object off the wall, and a little farther than it was over
 _CALM, _WILD = 1e-3, 1e8  # damping of the first step, relative to the curvature, and where it gives up
 _EASE, _HARDEN = 0.3, 4.0  # factors of the damping after a good step and a bad one
 _ENOUGH = 1e-3  # of the objective: a smaller gain ends the steps
@@ -138,6 +139,22 @@ class OutlineProblem:
         clear = self.frame.model.domain.clearance(around.flatten(0, 1)).min()
         return bool((near > _NARROWEST * star[:, 2]).all()) and float(clear) > _GAP
 
+    def repaired(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "all"]:
+        """The parameters with objects that have run into the wall moved back: a fit may slide along it."""
+        if not self.sign:
+            return vector
+        rows, domain = self.rows(vector).clone(), self.frame.model.domain
+        for _ in range(_REPAIRS):
+            around = Star.curve(stars(rows), _ANGLES).point
+            clear, nearest = domain.clearance(around.flatten(0, 1)).view(around.shape[:2]).min(-1)
+            over = (_GAP - clear).clamp(min=0)
+            if not bool((over > 0).any()):
+                break
+            away = rows[:, :2] - around[torch.arange(len(rows)), nearest]
+            length = away.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+            rows[:, :2] += torch.where(over > 0, _BEYOND * over + _SPARE, 0.0)[:, None] * away / length
+        return torch.cat([rows.flatten(), vector[-1:]])
+
     def errors(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "numbers"] | None:
         """What is left of the values; None where the outlines are none or touch."""
         if not self.possible(vector):
@@ -219,9 +236,10 @@ class OutlineFit:
         before = self.objective
         while damping <= _WILD:
             change = torch.linalg.solve(curvature + damping * curvature.diagonal().diag(), downhill)
-            errors = self.problem.errors(self.vector + change)
-            if self._objective(self.vector + change, errors) < before:
-                self.vector, self.errors = self.vector + change, errors
+            trial = self.problem.repaired(self.vector + change)
+            errors = self.problem.errors(trial)
+            if self._objective(trial, errors) < before:
+                self.vector, self.errors = trial, errors
                 return damping * _EASE
             damping *= _HARDEN
         return damping

@@ -8,6 +8,9 @@ long as the misfit falls by more than they cost.
 Priors keep what the readings do not tell: waves are the smaller the shorter they are, and the logarithm of a ratio is
 about that of a good conductor or insulator, which hardly differ from perfect ones.
 
+Circles that the readings do not need are taken away, and others are put where they explain what is left: an image may
+have missed a small object beside a large one.
+
 Caveats: the body must be smooth, objects must not touch each other, and each must be seen whole from its centre.
 """
 
@@ -31,6 +34,9 @@ Progress = Callable[[float, str], None]
 
 _SMALLEST = 0.004  # of the body's area: smaller pieces of an image are left out
 _SHRINK, _SHRINKS = 0.85, 15  # of circles that touch at the beginning
+_MOST = 8  # objects: more are not told apart
+_NEW, _CELLS = 0.1, 10  # radius of a circle that is tried, on a lattice of so many cells a side
+_TRIED = 3  # of the best places, from which circles are fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +125,30 @@ def _circles(
         if best.misfit * (1 - problem.prior.worth) > fit.misfit:
             break
         fit = best
+    while len(fit.problem.sign) < _MOST:
+        report(0.0, f"outlines: {len(fit.problem.sign)} circles, misfit {fit.misfit:.3g}: is there another?")
+        more = _with_another(fit, steps)
+        if more is None or more.misfit > (1 - problem.prior.worth) * fit.misfit:
+            break
+        fit = more
     return fit
+
+
+def _with_another(fit: OutlineFit, steps: int) -> OutlineFit | None:
+    """The fit with another small circle, where it explains most; None if there is no place for one."""
+    problem, found = fit.problem, []
+    grid = problem.frame.model.domain.at(_CELLS)
+    places = grid.nodes()[grid.inside()]
+    for sign in (-1, 1):
+        bigger = replace(problem, sign=(*problem.sign, sign))
+        for place in places.to(fit.vector):
+            row = torch.zeros_like(problem.rows(fit.vector)[0])
+            row[:2], row[2], row[3] = place, math.log(_NEW), problem.prior.ratio[0]
+            joined = [torch.cat([v[:-1], row, v[-1:]]) for v in (fit.vector, fit.mean)]
+            found.append(OutlineFit(bigger, joined[0], joined[1]))
+    found.sort(key=lambda one: one.misfit)
+    tried = [one.run(steps) for one in found[:_TRIED] if one.misfit < math.inf]
+    return min(tried, key=lambda one: one.misfit, default=None)
 
 
 def _begun(problem: OutlineProblem, rows: Rows) -> OutlineFit:
