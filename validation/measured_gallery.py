@@ -132,6 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--methods", nargs="+", default=["greit", "laplace"])
+    parser.add_argument("--photos", action="store_true", help="with the photographs, which belong to others")
     parser.add_argument("--small", type=Path, help="a small copy, as docs/images/measured_gallery.png")
     parser.add_argument("--only", default="", help="scenes with this in their title")
     parser.add_argument("--out", type=Path, default=OUT / "measured_gallery.png")
@@ -148,7 +149,8 @@ def main() -> None:
             row, column = k % rows, k // rows * width
             measurement = read(scene, given.data)
             found = [METHODS[name](measurement, Options(n=GRID)) for name in given.methods]
-            photograph(axes[row, column], given.data / scene.photo)
+            if given.photos:
+                photograph(axes[row, column], given.data / scene.photo)
             axes[row, column].set_title(scene.title, fontsize=8)
             for axis, one in zip(axes[row, column + 1 :], found, strict=False):
                 axis.axis("on")

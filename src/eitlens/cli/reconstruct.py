@@ -41,7 +41,11 @@ def reconstruct(
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="network; dsm, which needs no training; index; or posterior, slow.")
+        str,
+        typer.Option(
+            help="network; dsm or index for any data; of electrodes tikhonov, noser, laplace, gaussian, greit, "
+            "gauss-newton, total-variation, level-set, outlines, dbar; of the square minimise, minimise-h1, posterior."
+        ),
     ] = "network",
     model: Annotated[
         str | None,
