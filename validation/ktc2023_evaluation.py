@@ -39,6 +39,8 @@ SETTINGS = {
     level: ERRORS["5 %, floor 10 %" if level <= MANY else "5 %, floor 2 %"] for level in range(1, LEVELS + 1)
 }
 """The errors of the readings by level: of three settings the best with many readings, and the best with few."""
+UNEXPLAINED = 0.12
+"""Of the changes; a good fit leaves 3 to 6 %."""
 SIZE, BEND, SHIFT = 1.0987, 0.0205, (0.0061, 0.0057)
 """The truths of 2023 show at (x, y), y down, what lies at SIZE (1 - BEND r²) (x, y) + SHIFT."""
 BAR = 0.9
@@ -58,8 +60,16 @@ def outlines_of(measurement: ElectrodeMeasurement, level: int) -> list[Outlined]
     kinds = {fault.kind for fault in report.findings if fault.fix is not None} - {drift.KIND}
     corrected = report.applied(*kinds) if kinds else measurement
     print(f"  corrected: {', '.join(sorted(kinds)) or 'nothing'}", flush=True)
-    frames = [corrected.frame(k) for k in range(corrected.frames)]
-    return [outlined(TankFrame.of(frame, SETTINGS[level])) for frame in frames]
+    return [fitted(corrected.frame(k), level) for k in range(corrected.frames)]
+
+
+def fitted(frame: ElectrodeMeasurement, level: int) -> Outlined:
+    """The outlines of a frame; where they leave much unexplained, with the other errors if those leave less."""
+    found = outlined(TankFrame.of(frame, SETTINGS[level]))
+    if found.relative_misfit <= UNEXPLAINED:
+        return found
+    (other,) = (errors for errors in ERRORS.values() if errors != SETTINGS[level])
+    return min(found, outlined(TankFrame.of(frame, other)), key=lambda one: one.relative_misfit)
 
 
 def segmented(found: Outlined, place: Callable[[Tensor], Tensor] = lambda points: points) -> Classes:

@@ -60,3 +60,20 @@ def test_a_pixel_agrees_with_the_sum_over_its_window() -> None:
 def test_segmentations_of_two_sizes_are_refused() -> None:
     with pytest.raises(InputError):
         ktc_score(torch.zeros(256, 256, dtype=torch.int64), torch.zeros(128, 128, dtype=torch.int64))
+
+
+def test_the_recorded_segmentations_of_the_challenge():
+    """They are what the challenge asks for, and the method that made them sees the training targets."""
+    import json
+    from pathlib import Path
+
+    import numpy as np
+
+    folder = Path(__file__).parents[2] / "results" / "ktc2023"
+    for name in ("segmentations", "segmentations_original", "segmentations_network"):
+        stored = np.load(folder / f"{name}.npz", allow_pickle=False)
+        assert set(stored.files) == {f"level_{k}_{j}" for k in range(1, 8) for j in range(1, 4)}
+        assert all(stored[key].shape == (256, 256) for key in stored.files)
+        assert {int(value) for key in stored.files for value in np.unique(stored[key])} == {0, 1, 2}
+    scores = json.loads((folder / "outlines.json").read_text())["training"]
+    assert all(sum(rows[0]) / len(rows[0]) >= 0.95 for rows in scores.values())

@@ -34,7 +34,8 @@ _STEP = 1e-6  # of differences: the solver is exact to 1e-10
 _NARROWEST = 0.1  # of R: an outline that comes nearer to the centre is refused
 _ANGLES = 128  # at which it is looked for
 _GAP = 0.01  # between an outline and the boundary, in the body's units
-_REPAIRS, _BEYOND, _SPARE = 12, 1.1, 1e-4  # rounds of moving an object off the wall, and a little farther than it was over
+_REPAIRS = 12  # rounds of moving an object off the wall
+_BEYOND, _SPARE = 1.1, 1e-4  # a little farther than it is over
 _CALM, _WILD = 1e-3, 1e8  # damping of the first step, relative to the curvature, and where it gives up
 _EASE, _HARDEN = 0.3, 4.0  # factors of the damping after a good step and a bad one
 _ENOUGH = 1e-3  # of the objective: a smaller gain ends the steps
@@ -77,6 +78,8 @@ class OutlineProblem:
     prior: OutlinePrior
     solver: CompleteElectrodeSolver
     readings: Float64[Tensor, "readings"]
+    slides: bool = False
+    """Whether an object that runs into the wall is moved back, so that a fit can slide along it."""
 
     @staticmethod
     def of(frame: TankFrame, prior: OutlinePrior) -> "OutlineProblem":
@@ -140,8 +143,8 @@ class OutlineProblem:
         return bool((near > _NARROWEST * star[:, 2]).all()) and float(clear) > _GAP
 
     def repaired(self, vector: Float64[Tensor, "all"]) -> Float64[Tensor, "all"]:
-        """The parameters with objects that have run into the wall moved back: a fit may slide along it."""
-        if not self.sign:
+        """The parameters with objects that have run into the wall moved back."""
+        if not self.sign or not self.slides:
             return vector
         rows, domain = self.rows(vector).clone(), self.frame.model.domain
         for _ in range(_REPAIRS):
