@@ -7,6 +7,7 @@ it 4 to 10 times as slow: at each of a thousand small operations one thread wait
 MKL's batched LU (torch 2.13) loses its pivots, and later solves of the user's are wrong without a word.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import CDLL
@@ -20,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from eitlens.device import available_cores
 
 _TORCH = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+_LOOKS, _PAUSE = 3, 4e-3  # seconds: a process that only woke up for a moment is gone by then
 _LOAD, _OURS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 
@@ -70,7 +72,18 @@ def _mkl() -> Callable[[int], int] | None:
 
 
 def _others() -> int:
-    """Threads of other processes that run or wait for a core, where the system tells (Linux)."""
+    """Threads of other processes that keep running, where the system tells: the least of a few looks."""
+    least = _running()
+    for _ in range(_LOOKS - 1):
+        if least == 0:
+            break
+        time.sleep(_PAUSE)
+        least = min(least, _running())
+    return least
+
+
+def _running() -> int:
+    """Threads of other processes that run or wait for a core now (Linux)."""
     try:
         running = int(_LOAD.read_text(encoding="ascii").split()[3].partition("/")[0])
         return max(0, running - sum(map(_runs, _OURS.iterdir())))
