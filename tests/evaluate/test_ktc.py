@@ -1,5 +1,9 @@
 """The score of the Kuopio challenge: its identities, and its windows against a direct sum."""
 
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
@@ -64,11 +68,6 @@ def test_segmentations_of_two_sizes_are_refused() -> None:
 
 def test_the_recorded_segmentations_of_the_challenge():
     """They are what the challenge asks for, and the method that made them sees the training targets."""
-    import json
-    from pathlib import Path
-
-    import numpy as np
-
     folder = Path(__file__).parents[2] / "results" / "ktc2023"
     for name in ("segmentations", "segmentations_original", "segmentations_network"):
         stored = np.load(folder / f"{name}.npz", allow_pickle=False)

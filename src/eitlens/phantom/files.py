@@ -29,16 +29,22 @@ _INSIDE, _OUTSIDE = 10.0, 1.0  # the paper's conductivities
 
 def parse(content: bytes, where: str) -> Phantom:
     """The phantom in the bytes of a JSON file; `where` names it in errors."""
+    values = json_of(content, where)
+    with prefix_errors(where):
+        return from_dict(values)
+
+
+def json_of(content: bytes, where: str) -> object:
+    """The plain JSON values in the bytes of a phantom's file."""
     if len(content) > LARGEST_FILE:
         raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB: is it a phantom?")
     try:
-        values = json.loads(content.decode("utf-8-sig"))
+        values: object = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{where}: not a JSON file ({error}): see docs/measurements.md for an example"
         ) from None
-    with prefix_errors(where):
-        return from_dict(values)
+    return values
 
 
 def from_dict(values: object) -> Phantom:

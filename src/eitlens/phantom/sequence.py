@@ -7,12 +7,11 @@ Without `units` lengths are in units of the body's coordinates, of which a disk 
 second. Instead, `{"frames": [{"shapes": …}, …]}` lists a phantom for each frame.
 """
 
-import json
 from typing import Any
 
 from eitlens.domain import Domain
 from eitlens.errors import InputError, prefix_errors
-from eitlens.phantom.files import LARGEST_FILE, from_dict
+from eitlens.phantom.files import from_dict, json_of
 from eitlens.phantom.phantom import Phantom
 
 MOST_FRAMES = 10_000
@@ -26,14 +25,7 @@ _UNITS = ("body", "metres")
 
 def parse(content: bytes, where: str, body: Domain, frames: int = 1, rate: float = 1.0) -> list[Phantom]:
     """The phantoms of so many frames, `rate` of them a second, from the bytes of a JSON file."""
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"{where}: more than {LARGEST_FILE >> 20} MiB: is it a phantom?")
-    try:
-        values = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{where}: not a JSON file ({error}): see docs/measurements.md for an example"
-        ) from None
+    values = json_of(content, where)
     with prefix_errors(where):
         return sequence(values, body, frames, rate)
 
