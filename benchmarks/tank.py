@@ -1,11 +1,12 @@
-"""The network for the measured tank of the Kuopio challenge: training on simulated tanks, and its scores.
+"""The network for round tanks: training on simulated tanks, of the Kuopio challenge and of any device, and its scores.
 
     PYTHONPATH=src python3 benchmarks/tank.py train --data ktc --minutes 9 --out out/tank
     PYTHONPATH=src python3 benchmarks/tank.py score --data ktc --out out/tank
     PYTHONPATH=src python3 benchmarks/tank.py train --data ktc --toy --minutes 1 --device cpu --out out/toy
 
-DATA is the challenge's folder (training/, evaluation/), which is not part of the package. Bodies are simulated when the
-run begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of
+DATA is the challenge's folder (training/, evaluation/), which is not part of the package: its injections, channels and
+gaps are one half of what the network is shown, random devices (`eitlens.feed.fleet`) the other. Bodies are simulated when
+the run begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of
 simulated tanks and of the four training targets by level, and the segmentations of the evaluation.
 """
 
@@ -27,7 +28,8 @@ from eitlens.device import pick_device
 from eitlens.domain import Disk
 from eitlens.evaluate.ktc import ktc_score
 from eitlens.feature.maps import MapPrior
-from eitlens.feed.tanks import Bodies, TankExample, Uncertain, examples
+from eitlens.feed.fleet import Fleet
+from eitlens.feed.tanks import Bodies, ReadingDevice, TankExample, Uncertain, examples
 from eitlens.models.tank import CLASSES, Tank, tank_config
 from eitlens.phantom.objects import ObjectSampler
 from eitlens.train import optimiser
@@ -44,16 +46,43 @@ _TEST_PAIRS, _FEW = (
     256,
     16,
 )  # electrodes of simulated tests; samples of changes that are then replaced by stored ones
-TOY = {"bank": 512, "block": 64, "fit": 512, "pairs": 16, "changes": 128, "batch": 16, "test": 16, "every": 5}
+_EMPTY = 50  # one tank in so many has nothing in it
+_DEVICES, _SHOWN = 64, 9  # random devices that are kept, one of them renewed each step; those of one batch
+_KEPT = 180.0  # seconds from one checkpoint to the next
+TOY = {"bank": 256, "block": 64, "fit": 512, "pairs": 16, "changes": 128, "batch": 36, "test": 16, "every": 5}
 SMALL = {"width": 64, "layers": 2, "heads": 2, "hidden": 64, "fine": 16, "grid": 16}
 
 
-def objects(seed: int) -> ObjectSampler:
-    """What is put into the tanks."""
-    ends = (0.005, 0.16), (4.0, 160.0)
+def objects(seed: int, wide: bool = False) -> ObjectSampler:
+    """What is put into the challenge's tank, of plastic and metal; or `wide`, into any tank, of any material."""
+    resistive, conductive = ((0.001, 0.5), (2.0, 999.0)) if wide else ((0.005, 0.16), (4.0, 160.0))
     return ObjectSampler(
-        seed, Disk(4), size=(0.1, 0.5), gap=0.03, resistive=ends[0], conductive=ends[1], crowded=True
+        seed, Disk(4), size=(0.1, 0.5), gap=0.03, resistive=resistive, conductive=conductive, crowded=True
     )
+
+
+def simulated(sampler: ObjectSampler, given: argparse.Namespace, device: torch.device) -> Bodies:
+    """The tanks of a sampler, a few of them empty."""
+    bank = Bodies.simulated(sampler, given.bank, WAVES, device, given.block)
+    bank.maps[::_EMPTY], bank.log_sigma[::_EMPTY] = 0.0, 0.0
+    return bank
+
+
+class Devices:
+    """Random devices, of which a batch gets some and one is renewed each time."""
+
+    def __init__(self, prior: MapPrior, draw: torch.Generator, count: int) -> None:
+        self.prior, self.draw = prior, draw
+        self.known = [self.new() for _ in range(count)]
+
+    def new(self) -> ReadingDevice:
+        """One random device."""
+        return Fleet().device(self.prior, self.draw, Uncertain())
+
+    def some(self, step: int) -> list[ReadingDevice]:
+        """Those of this step."""
+        self.known[step % len(self.known)] = self.new()
+        return [self.known[(_SHOWN * step + k) % len(self.known)] for k in range(_SHOWN)]
 
 
 def in_disk(pixels: int, device: torch.device) -> Tensor:
@@ -77,10 +106,11 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
     out: Path = given.out
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    bank = Bodies.simulated(objects(given.seed), given.bank, WAVES, device, given.block)
-    print(f"{given.bank} bodies after {time.monotonic() - start:.1f} s", flush=True)
-    prior = MapPrior.fit(bank.maps[: given.fit].double(), MODES)
+    banks = [simulated(objects(given.seed + wide, bool(wide)), given, device) for wide in (0, 1)]
+    print(f"twice {given.bank} bodies after {time.monotonic() - start:.1f} s", flush=True)
+    prior = MapPrior.fit(torch.cat([bank.maps[: given.fit] for bank in banks]).double(), MODES)
     known = devices(given.data, prior, device, given.pairs, given.changes, given.seed)
+    fleet = Devices(prior, torch.Generator(device=device).manual_seed(given.seed), _DEVICES)
     print(f"{given.pairs} pairs of electrodes after {time.monotonic() - start:.1f} s", flush=True)
     shown_to = [one for one, share in zip(known, SHARES, strict=True) for _ in range(share)]
     torch.manual_seed(given.seed)
@@ -99,16 +129,19 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
             region.compile(mode="default", dynamic=False)
     pixels = 8 * network.config.grid
     inside, losses, step = in_disk(pixels, device), torch.zeros((), device=device), first
-    session = time.monotonic()
+    session = last = time.monotonic()
     began, end, stop = session - elapsed, 60 * given.minutes, start + 60 * given.session
     while (now := time.monotonic() - began) < end and time.monotonic() < stop:
         rate, beta1 = schedule(now / end)
         optimiser.adjust(optimisers, rate, beta1)
         draw = torch.Generator(device=device).manual_seed(given.seed * 1_000_003 + step)
-        rows = torch.randint(len(bank.maps), (given.batch,), generator=draw, device=device)
-        example = examples(bank, rows, shown_to, Uncertain(), pixels, draw)
+        parts = []
+        for bank, shown in zip(banks, (shown_to, fleet.some(step)), strict=True):
+            rows = torch.randint(len(bank.maps), (given.batch // 2,), generator=draw, device=device)
+            parts.append(examples(bank, rows, shown, Uncertain(), pixels, draw))
+        example = TankExample(*(torch.cat(part) for part in zip(*parts, strict=True)))
         network.zero_grad(set_to_none=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        with torch.autocast(device.type, torch.bfloat16):
             outputs = network.pixels(example.code)
         loss = loss_of(outputs, example, inside)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -130,11 +163,20 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
             print(json.dumps(row), flush=True)
             with (out / "log.jsonl").open("a") as stream:
                 stream.write(json.dumps(row) + "\n")
+        if time.monotonic() - last > _KEPT:
+            last = time.monotonic()
+            keep(out, network, average, optimisers, now, step)
+            describe(given, prior, step, now)
     elapsed = time.monotonic() - began
     keep(out, network, average, optimisers, elapsed, step)
+    describe(given, prior, step, elapsed)
+
+
+def describe(given: argparse.Namespace, prior: MapPrior, step: int, elapsed: float) -> None:
+    """Write what made the weights."""
     told = {name: getattr(given, name) for name in ("settings", "seed", "bank", "batch", "lr", "pairs")}
     told |= {"modes": prior.size, "steps": step, "minutes": elapsed / 60, "spread": Uncertain()._asdict()}
-    (out / "tank.json").write_text(json.dumps(told, indent=1) + "\n")
+    (given.out / "tank.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
 def keep(out: Path, network: nn.Module, average: Average, optimisers: Any, elapsed: float, step: int) -> None:

@@ -45,8 +45,8 @@ def test_all_forms_all_numbers_and_both_kinds_of_conductivity() -> None:
     kinds = [
         sum(isinstance(s, kind) for s in shapes) / len(shapes) for kind in (Ellipse, RoundedPolygon, Star)
     ]
-    assert kinds == pytest.approx([1 / 3, 1 / 2, 1 / 6], abs=0.06)
-    assert len(circles) / len(shapes) == pytest.approx(1 / 6, abs=0.05)
+    assert kinds == pytest.approx([1 / 4, 5 / 8, 1 / 8], abs=0.06)
+    assert len(circles) / len(shapes) == pytest.approx(1 / 8, abs=0.05)
     ratios = torch.tensor([sigma / 0.3 for p in phantoms for sigma in p.inside])
     worse = ratios < 1
     assert float(worse.double().mean()) == pytest.approx(0.5, abs=0.06)

@@ -17,13 +17,13 @@ from eitlens.phantom.ellipse import Ellipse
 from eitlens.phantom.sampling import Attempt, Range, Sampler
 from eitlens.phantom.smooth import RoundedPolygon, Star
 
-FORMS = ("circle", "ellipse", "polygon", "rectangle", "cross", "star")
+FORMS = ("circle", "ellipse", "polygon", "rectangle", "cross", "star", "angle", "half disk")
 _NUMBERS = 18
 """Uniform numbers an object is made of beside its circle: form, angle, proportions, kind and size of σ, corners, 12."""
 _CORNERS = 12
-"""Of a cross; polygons have 3 to 6."""
-_SLIMMEST, _ARMS = 0.35, (0.25, 0.5)
-"""The least proportion of an ellipse or rectangle, and the width of a cross's bars over their length."""
+"""Of a cross and of a half disk; polygons have 3 to 6."""
+_SLIMMEST, _ARMS = 0.25, (0.25, 0.5)
+"""The least proportion of an ellipse or rectangle, and the width of the bars of a cross or an angle over their length."""
 _POLYGON = 0.7
 """The least distance of a polygon's corner from the centre, over its size."""
 _RADIUS, _WAVE = 0.75, 0.08
@@ -49,7 +49,8 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectSampler(Sampler):
-    """Random objects in a tank: one to `count` circles, ellipses, polygons, rectangles, crosses and stars.
+    """Random objects in a tank: one to `count` circles, ellipses, polygons, rectangles, crosses,
+    stars, angles (the letter L) and half disks.
 
     All forms and all numbers of objects are equally likely. Each object has a circle of its own, of a radius from
     `size`, in which it just fits. They are placed one after the other: each circle stays `gap` away from the boundary
@@ -170,12 +171,13 @@ def _rows(u: Objects, circles: Circles) -> _Rows:
     slim = torch.where(form[..., None] == 0, 1.0, _SLIMMEST + (1 - _SLIMMEST) * u[..., 2:3])
     ellipse = torch.cat([center, size, slim * size, 2 * math.pi * u[..., 1:2]], -1)
     corners = torch.where((form == 3)[..., None, None], _rectangle(slim), _polygon(u))
-    corners = torch.where((form == 4)[..., None, None], _cross(u), corners)
+    for number, made in ((4, _cross), (6, _angle), (7, _half_disk)):
+        corners = torch.where((form == number)[..., None, None], made(u), corners)
     polygon = center[..., None, :] + size[..., None] * _turned(corners, u[..., 1, None])
     cos, sin = random.turn(u[..., 9:12])
     waves = (_WAVE * size * u[..., 6:9])[..., None] * torch.stack([cos, sin], -1)
     star = torch.cat([center, _RADIUS * size, torch.zeros_like(center), waves.flatten(-2)], -1)
-    kind = torch.tensor([0, 0, 1, 1, 1, 2], device=u.device)[form]
+    kind = torch.tensor([0, 0, 1, 1, 1, 2, 1, 1], device=u.device)[form]
     return _Rows(ellipse, polygon.flatten(-2), star, kind)
 
 
@@ -210,3 +212,19 @@ def _cross(u: Objects) -> Float64[Tensor, "*batch 12 2"]:
     x, y = (u.new_tensor(_ARM) @ half[..., None, :, None])[..., 0].unbind(-1)
     arms = [torch.stack([c * x - s * y, s * x + c * y], -1) for c, s in _QUARTERS]
     return torch.cat(arms, -2)
+
+
+def _angle(u: Objects) -> Float64[Tensor, "*batch 12 2"]:
+    """The six corners of an L of two equal bars, the outermost two at the distance 1; the last again and again."""
+    width = 2 * (_ARMS[0] + (_ARMS[1] - _ARMS[0]) * u[..., 2:3])[..., None]
+    ends = u.new_tensor([(-1, -1), (1, -1), (1, -1), (-1, -1), (-1, 1), *[(-1, 1)] * 7])
+    wide = u.new_tensor([(0, 0), (0, 0), (0, 1), (1, 1), (1, 0), *[(0, 0)] * 7])
+    corners: Tensor = (ends + wide * width) / math.sqrt(2)
+    return corners
+
+
+def _half_disk(u: Objects) -> Float64[Tensor, "*batch 12 2"]:
+    """Twelve corners on a half circle of radius 1."""
+    angle = torch.linspace(0, math.pi, _CORNERS, dtype=u.dtype, device=u.device)
+    corners = torch.stack([angle.cos(), angle.sin()], -1)
+    return corners.expand(*u.shape[:-1], -1, -1)
