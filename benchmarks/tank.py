@@ -4,10 +4,10 @@
     PYTHONPATH=src python3 benchmarks/tank.py score --data ktc --out out/tank
     PYTHONPATH=src python3 benchmarks/tank.py train --data ktc --toy --minutes 1 --device cpu --out out/toy
 
-DATA is the challenge's folder (training/, evaluation/), which is not part of the package: its injections, channels and
-gaps are one half of what the network is shown, random devices (`eitlens.feed.fleet`) the other. Bodies are simulated when
-the run begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of
-simulated tanks and of the four training targets by level, and the segmentations of the evaluation.
+DATA is the challenge's folder (training/, evaluation/), which is not part of the package. Half of what the network is
+shown is read by the challenge's device, half by random ones (`eitlens.feed.fleet`). Bodies are simulated when the run
+begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of simulated
+tanks and of the four training targets by level, and the segmentations of the evaluation.
 """
 
 import argparse

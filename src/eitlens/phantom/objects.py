@@ -23,7 +23,7 @@ _NUMBERS = 18
 _CORNERS = 12
 """Of a cross and of a half disk; polygons have 3 to 6."""
 _SLIMMEST, _ARMS = 0.25, (0.25, 0.5)
-"""The least proportion of an ellipse or rectangle, and the width of the bars of a cross or an angle over their length."""
+"""The least proportion of an ellipse or rectangle, and the width of the bars of crosses and angles over their length."""
 _POLYGON = 0.7
 """The least distance of a polygon's corner from the centre, over its size."""
 _RADIUS, _WAVE = 0.75, 0.08
@@ -49,8 +49,7 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectSampler(Sampler):
-    """Random objects in a tank: one to `count` circles, ellipses, polygons, rectangles, crosses,
-    stars, angles (the letter L) and half disks.
+    """Random objects in a tank: one to `count` circles, polygons, crosses and others (`FORMS`).
 
     All forms and all numbers of objects are equally likely. Each object has a circle of its own, of a radius from
     `size`, in which it just fits. They are placed one after the other: each circle stays `gap` away from the boundary
