@@ -6,8 +6,8 @@
 
 DATA is the challenge's folder (training/, evaluation/), which is not part of the package. Half of what the network is
 shown is read by the challenge's device, half by random ones (`eitlens.feed.fleet`). Bodies are simulated when the run
-begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of simulated
-tanks and of the four training targets by level, and the segmentations of the evaluation.
+begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of
+simulated tanks and of the four training targets by level, and the segmentations of the evaluation.
 """
 
 import argparse

@@ -23,7 +23,7 @@ _NUMBERS = 18
 _CORNERS = 12
 """Of a cross and of a half disk; polygons have 3 to 6."""
 _SLIMMEST, _ARMS = 0.25, (0.25, 0.5)
-"""The least proportion of an ellipse or rectangle, and the width of the bars of crosses and angles over their length."""
+"""The least proportion of an ellipse or rectangle, and the width of bars of crosses and angles over their length."""
 _POLYGON = 0.7
 """The least distance of a polygon's corner from the centre, over its size."""
 _RADIUS, _WAVE = 0.75, 0.08
