@@ -64,7 +64,7 @@ def objects(seed: int, wide: bool = False) -> ObjectSampler:
         seed,
         Disk(4),
         size=(0.1, 0.5),
-        gap=0.02,
+        gap=0.03,
         resistive=resistive,
         conductive=conductive,
         crowded=True,

@@ -46,8 +46,8 @@ _BRANCH, _HALF_ARC, _HOLLOW = (0.15, 0.35), (0.3, 0.65), (0.4, 0.7)
 _QUARTERS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _ARM = (((1, 0), (0, -1)), ((1, 0), (0, 1)), ((0, 1), (0, 1)))
 """Three corners of a cross: x and y, each as multiples of half a bar's length and half its width."""
-_AROUND = 96
-"""Points of an outline, to see how near it comes to others."""
+_AROUND = 256
+"""Points of an outline: closer together than objects may be, so that outlines that cross are noticed."""
 _WALL = 256
 """Points of the body's boundary."""
 _FARTHEST = 4
