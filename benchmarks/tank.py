@@ -137,7 +137,7 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     banks = [simulated(objects(given.seed + wide, bool(wide)), given, device) for wide in (0, 1)]
-    print(f"twice {given.bank} bodies after {time.monotonic() - start:.1f} s", flush=True)
+    print(f"{[len(bank.maps) for bank in banks]} bodies after {time.monotonic() - start:.1f} s", flush=True)
     prior = MapPrior.fit(torch.cat([bank.maps[: given.fit] for bank in banks]).double(), MODES)
     known = devices(given.data, prior, device, given.pairs, given.changes, given.seed)
     fleet = Devices(prior, torch.Generator(device=device).manual_seed(given.seed), _DEVICES)
