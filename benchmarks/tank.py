@@ -49,6 +49,7 @@ _TEST_PAIRS, _FEW = (
     256,
     16,
 )  # electrodes of simulated tests; samples of changes that are then replaced by stored ones
+_TEST_BLOCK = 32
 _EMPTY = 50  # one tank in so many has nothing in it
 _DEVICES, _SHOWN, _NEW = 64, 9, 2  # random devices that are kept, shown in a chunk, and replaced after it
 _CHUNK = 8  # batches whose examples are made at once and mixed: many small solves are slow
@@ -265,8 +266,8 @@ def score(given: argparse.Namespace, device: torch.device) -> None:
     known = devices(given.data, prior, device, _TEST_PAIRS, _FEW, given.seed + 99)
     changes = load_file(given.out / "changes.safetensors", device=str(device))
     known = [replace(one, changes=changes[str(k)]) for k, one in enumerate(known)]
-    bank = Bodies.simulated(objects(given.seed + 12345), given.test, WAVES, device, given.block)
-    rows = torch.arange(given.test, device=device)
+    bank = Bodies.simulated(objects(given.seed + 12345), given.test, WAVES, device, _TEST_BLOCK)
+    rows = torch.arange(len(bank.maps), device=device)
     result: dict[str, Any] = {"simulated": [], "training": []}
     for level in range(1, LEVELS + 1):
         draw = torch.Generator(device=device).manual_seed(level)
