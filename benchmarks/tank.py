@@ -33,7 +33,7 @@ from eitlens.evaluate.ktc import ktc_score
 from eitlens.feature.maps import MapPrior
 from eitlens.feed.fleet import Fleet
 from eitlens.feed.tanks import Bodies, ReadingDevice, TankExample, Uncertain, examples
-from eitlens.models.tank import CLASSES, Tank, tank_config
+from eitlens.models.tank import CLASSES, LARGEST_SIGMA, LOG_DEVIATIONS, Tank, tank_config
 from eitlens.phantom.objects import ObjectSampler
 from eitlens.train import optimiser
 from eitlens.train.average import Average
@@ -42,9 +42,7 @@ from eitlens.train.schedule import Schedule
 WAVES, MODES, PIXELS = 32, 256, 256
 SHARES = (1, 1, 1, 1, 1, 2, 2)
 """Parts of a batch that the levels get: the later ones lose most."""
-LARGEST_SIGMA = 5.3  # log 200: beyond it all contrasts look alike
 _SIGMA_SHARE = 0.02  # of the likelihood of log σ in the loss: the classes are what is scored
-_LOG_DEVIATIONS = (-4.0, 3.0)  # keep that likelihood finite
 _TEST_PAIRS, _FEW = (
     256,
     16,
@@ -127,7 +125,7 @@ def loss_of(outputs: Tensor, example: TankExample, inside: Tensor) -> Tensor:
     logits, mean, log_deviation = torch.split(outputs, [CLASSES, 1, 1], 1)
     entropy = fn.cross_entropy(logits, example.classes, reduction="none")[:, inside].mean()
     truth = example.log_sigma[:, None].clamp(-LARGEST_SIGMA, LARGEST_SIGMA)
-    log_deviation = log_deviation.clamp(*_LOG_DEVIATIONS)
+    log_deviation = log_deviation.clamp(*LOG_DEVIATIONS)
     miss = ((mean - truth) * torch.exp(-log_deviation)).square() / 2 + log_deviation
     return entropy + _SIGMA_SHARE * miss[:, 0, inside].mean()
 

@@ -1,13 +1,14 @@
 """The same body read by different devices has codes that agree within their deviations."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 import eitlens as eit
 from eitlens.feature.maps import MapPrior
-from eitlens.measure.map_code import Doubt, map_code, reduced
+from eitlens.measure.map_code import Doubt, map_code, mapped_readings, reduced
 from eitlens.phantom.objects import ObjectSampler
 
 WAVES, BODIES = 32, 800
@@ -87,3 +88,19 @@ def test_other_bodies_are_refused(world):
     data = eit.Measurement.of_electrodes(electrodes, pattern, torch.zeros(208), torch.ones(208))
     with pytest.raises(eit.InputError, match="round tanks"):
         map_code(data, world[0])
+
+
+def test_a_misfit_is_what_no_body_and_no_drift_explains(world):
+    prior, batch, _ = world
+    electrodes = eit.Electrodes.even(TANK, 16, 0.5, impedance=1e-5)
+    pattern = eit.Pattern.named("adjacent", 16, current=1e-3)
+    phantoms = [eit.Phantom(p.shapes, p.inside, p.outside) for p in batch]
+    volts = eit.simulate_readings(electrodes, pattern, [*phantoms, eit.Phantom([])])
+    data = eit.Measurement.of_electrodes(electrodes, pattern, 0.95 * volts[:-1], volts[-1])
+    readings = mapped_readings(data, prior)
+    assert float(readings.misfit(readings.code()).max()) < 0.05
+    noise = torch.randn(readings.readings.shape, generator=torch.Generator().manual_seed(0)).double()
+    size = readings.readings[readings.readings.isfinite()].square().mean().sqrt()
+    noisy = replace(readings, readings=readings.readings + 0.5 * size * noise)
+    assert 0.001 < float(readings.size.min()) < float(readings.size.max()) < 1
+    assert float(noisy.misfit(noisy.code()).min()) > 0.2

@@ -105,6 +105,13 @@ def fit_outlines(
     return min(found, other, key=lambda one: one.relative_misfit)
 
 
+def start_misfit(frame: TankFrame, start: tuple[Rows, tuple[int, ...]]) -> float:
+    """The relative misfit of the circles that a fit begins with."""
+    problem = OutlineProblem.of(frame, OutlinePrior())
+    fit = _begun(replace(problem, sign=start[1]), start[0])
+    return fit.problem.relative_misfit(fit.vector)
+
+
 def _attempt(
     frame: TankFrame,
     start: tuple[Rows, tuple[int, ...]],

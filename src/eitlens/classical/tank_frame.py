@@ -17,14 +17,12 @@ from eitlens.classical.tank_model import CELLS, TankModel
 from eitlens.electrodes import Electrodes, Pattern
 from eitlens.errors import InputError, prefix_errors
 from eitlens.measure.readings import ElectrodeMeasurement
-from eitlens.measure.tank import TankFit, empty_readings, fit_tank
+from eitlens.measure.tank import TankFit, empty_readings, fit_wide_tank
 
 _PAIRS = 8
 """Fewer pairs of reciprocal readings tell no noise."""
 _FELT = 0.03
 """Of an electrode's width over σ: contacts found along with an unknown body begin at this impedance at least."""
-_EXPLAINED = 0.02
-"""A fit of the empty tank with a larger residual frees the width of the electrodes too."""
 _RANK = 1e-12
 """Of the largest squared singular value: combinations of potentials below are not read, such as their mean."""
 
@@ -161,11 +159,7 @@ def _tank(measurement: ElectrodeMeasurement) -> TankFit:
         row = measurement.electrodes
         nothing = torch.zeros(measurement.pattern.count, dtype=torch.float64)
         return TankFit(measurement.conductivity, row, nothing, 0.0, 1, 1.0, "given")
-    given = fit_tank(measurement)
-    if given.residual < _EXPLAINED or measurement.reference is None:
-        return given
-    wide = fit_tank(measurement, width=True)
-    return wide if wide.residual < given.residual else given
+    return fit_wide_tank(measurement)
 
 
 def _visible(tank: TankFit) -> Electrodes:

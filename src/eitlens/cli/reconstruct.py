@@ -155,12 +155,10 @@ def _write(found: "Reconstruction", target: Path) -> None:
     from eitlens.measure.formats import npz, text
 
     make_folder(target.parent)
-    arrays = {"image": found.image, "uncertainty": found.uncertainty}
-    there = {name: array for name, array in arrays.items() if array is not None}
     if target.suffix.lower() == ".npz":
-        write_atomically(target, npz.write({name: array.numpy() for name, array in there.items()}))
+        write_atomically(target, npz.write({name: array.numpy() for name, array in found.arrays.items()}))
     elif target.suffix.lower() == ".json":
-        lists = {name: array.tolist() for name, array in there.items()}
+        lists = {name: array.tolist() for name, array in found.arrays.items()}
         write_atomically(target, text.write(found.summary() | lists))
     else:
         from eitlens.figures.reconstruction import reconstruction_figure

@@ -1,7 +1,8 @@
 """Scores of an image of any kind against a known body: position error, Dice, relative error of the conductivity.
 
 The nodes where an image shows something are those whose departure from the background is above a threshold: ½ for a
-probability, Otsu's for anything else. The departure is the value itself of a probability or an index, and
+probability or a sign, Otsu's for anything else. The departure is the value itself of a probability or an index, the
+size of a sign, and
 |σ - σ0| / (σ + σ0) of a conductivity, σ0 its median over the body: half and twice as conductive depart alike. A change
 is added to σ0 of the known body; where no body is known, its departure is |σ - σ0|.
 
@@ -22,8 +23,9 @@ from eitlens.phantom.raster import conductivity
 
 Image = Float64[Tensor, "nx ny"]
 Mask = Bool[Tensor, "nx ny"]
-Quantity = Literal["probability", "index", "conductivity", "change"]
-"""The meaning of an image: the probability of an inclusion, an index from 0 to 1, σ in S/m, or σ - σ0 in S/m."""
+Quantity = Literal["probability", "index", "conductivity", "change", "sign"]
+"""The meaning of an image: the probability of an inclusion, an index from 0 to 1, σ in S/m, σ - σ0 in S/m, or the
+probability of a conductive object less that of a resistive one."""
 
 
 class Scores(NamedTuple):
@@ -57,13 +59,15 @@ def foreground(image: Image, quantity: Quantity, domain: Domain, outside: float 
     """The nodes of the body where an image shows something; `outside` is σ0 of a change, where it is known."""
     inside = domain.inside()
     away = departure(image, quantity, domain, outside)
-    return inside & (away > (0.5 if quantity == "probability" else otsu(away[inside])))
+    return inside & (away > (0.5 if quantity in ("probability", "sign") else otsu(away[inside])))
 
 
 def departure(image: Image, quantity: Quantity, domain: Domain, outside: float | None = None) -> Image:
     """How far each node departs from the background; `outside` is σ0 of a change, where it is known."""
     if quantity == "conductivity":
         return _contrast(image, float(image[domain.inside()].median()), domain)
+    if quantity == "sign":
+        return image.abs()
     if quantity == "change":
         return image.abs() if outside is None else _contrast(image + outside, outside, domain)
     return image

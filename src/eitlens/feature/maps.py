@@ -178,6 +178,10 @@ class MapReading:
         spread = torch.cholesky_inverse(factor).diagonal(dim1=-2, dim2=-1)[:, :kept].sqrt()
         return MapCode(mean, spread)
 
+    def explained(self, z: Float64[Tensor, "samples modes"]) -> Float64[Tensor, "samples readings"]:
+        """The readings of the bodies with these codes."""
+        return self.mean + z @ self.rows - self.curved(z)
+
     def curved(self, z: Float64[Tensor, "samples modes"]) -> Float64[Tensor, "samples readings"]:
         """What the linear reading of a code has too much: cᵀ (M - M (1 + H M)⁻¹) d."""
         maps = self.prior.maps(z)

@@ -23,6 +23,7 @@ _UNITS = {
     "index": "index",
     "conductivity": "σ in S/m",
     "change": "σ − σ0 in S/m",
+    "sign": "conductive − resistive",
 }
 
 
@@ -54,6 +55,6 @@ def _show(axes: Axes, row: Compared, truth: Phantom | None) -> None:
     score = "" if row.scores is None else f"\nDice {row.scores.dice:.2f}"
     show_image(axes, row.found, f"{row.method}: {_UNITS[row.found.quantity]}{score}")
     if truth is not None:
-        signed = row.found.quantity == "change"
+        signed = row.found.quantity in ("change", "sign")
         outline(axes, phantoms.level_set(row.found.domain, truth), "black" if signed else "white")
     axes.set_axis_off()

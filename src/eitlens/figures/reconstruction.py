@@ -40,18 +40,20 @@ TITLES = {
     "index": "direct sampling index",
     "conductivity": "conductivity σ in S/m",
     "change": "change of conductivity in S/m",
+    "sign": "probability: conductive +, resistive −",
 }
 """What an image shows, by its quantity."""
+_SPREADS = {"probability": "uncertainty √(p (1 − p))", "sign": "standard deviation of the sign"}
 
 
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:
     """Draw the image, a probability with the outline of {image > ½}, and its uncertainty where there is one."""
-    probable = found.quantity == "probability"
+    probable = found.quantity in ("probability", "sign")
     with picture(path, 1, 1 if found.uncertainty is None else 2, size=3.4) as axes:
         show_image(axes[0, 0], found, TITLES[found.quantity])
         if found.uncertainty is not None:
             spread = found.uncertainty.where(found.domain.inside(), torch.nan)
-            title = "uncertainty √(p (1 − p))" if probable else "standard deviation in S/m"
+            title = _SPREADS.get(found.quantity, "standard deviation in S/m")
             show_field(axes[0, 1], spread, title, limits=(0.0, 0.5) if probable else None)
 
 
@@ -64,7 +66,7 @@ def show_image(
 ) -> None:
     """An image in the colours of its quantity; a probability with the outline of {image > ½}."""
     image = found.image.where(found.domain.inside(), torch.nan)  # nothing is drawn outside the body
-    signed = found.quantity == "change"
+    signed = found.quantity in ("change", "sign")
     show_field(axes, image, title, signed, bar, limits or image_limits([found]))
     if found.quantity == "probability" and bool((found.image > 0.5).any()):
         outline(axes, 0.5 - found.image)
@@ -74,6 +76,8 @@ def image_limits(found: Sequence[Reconstruction]) -> tuple[float, float]:
     """One scale of colours: 0 to 1, even about zero for changes, from the least to the largest conductivity."""
     if found[0].quantity in ("probability", "index"):
         return 0.0, 1.0
+    if found[0].quantity == "sign":
+        return -1.0, 1.0
     values = [one.image[one.domain.inside()] for one in found]
     if found[0].quantity == "change":
         most = max(float(part.abs().max()) for part in values)

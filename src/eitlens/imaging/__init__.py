@@ -11,8 +11,9 @@ from eitlens.imaging.by_tank import gauss_newton, level_sets, outlines, total_va
 from eitlens.imaging.imager import Imager, load
 from eitlens.imaging.methods import METHODS, Batched
 from eitlens.imaging.options import Options
-from eitlens.imaging.reconstruction import Reconstruction, Refinement
+from eitlens.imaging.reconstruction import Phases, Reconstruction, Refinement
 from eitlens.imaging.sequence import images
+from eitlens.imaging.tank_imager import TankImager
 from eitlens.measure import Measurement
 from eitlens.measure.base import Flag
 from eitlens.weights import DEFAULT, shipped
@@ -25,8 +26,10 @@ __all__ = [
     "Imager",
     "Measurement",
     "Options",
+    "Phases",
     "Reconstruction",
     "Refinement",
+    "TankImager",
     "gauss_newton",
     "images",
     "level_sets",

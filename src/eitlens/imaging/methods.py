@@ -14,8 +14,10 @@ from time import perf_counter
 from jaxtyping import Float64
 from torch import Tensor
 
+from eitlens import weights
 from eitlens.classical import direct_sampling
-from eitlens.domain import Domain
+from eitlens.domain import Disk, Domain
+from eitlens.errors import InputError
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import by_minimisation
@@ -28,8 +30,10 @@ from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import load
 from eitlens.imaging.options import Options
 from eitlens.imaging.reconstruction import Reconstruction
+from eitlens.imaging.tank_imager import TankImager
 from eitlens.imaging.warnings import input_flags
 from eitlens.measure import Measurement
+from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.registry import Registry
 from eitlens.threads import free_cores_only
 
@@ -49,11 +53,26 @@ class Batched:
         return next(self.frames(measurement.frame(0), options))
 
 
-def network(measurement: Measurement, options: Options) -> Reconstruction:
-    """A trained network, calibrated; see `Imager`."""
+def network(measurement: Measurement, options: Options) -> Iterator[Reconstruction]:
+    """A trained network, calibrated: `TankImager` for readings of electrodes on a round tank, `Imager` otherwise."""
+    if _is_for_tanks(measurement, options.model):
+        options.only("the network for tanks", "model", "refine")
+        if options.tau is not None:
+            raise InputError("the network for tanks has its own measure of the noise: leave out --tau")
+        imager = TankImager.load(options.model, options.device)
+        yield from imager.frames(measurement, options.n, options.refine, options.progress)
+        return
     options.only("network", "model", "refine")
-    imager = load(options.model, options.device)
-    return imager(measurement, refine=options.refine, tau=options.tau, n=options.n)
+    other = load(options.model, options.device)
+    for k in range(measurement.frames):
+        yield other(measurement.frame(k), refine=options.refine, tau=options.tau, n=options.n)
+
+
+def _is_for_tanks(measurement: Measurement, model: str | None) -> bool:
+    """Whether the network named is one for tanks; where none is, whether the measurement is of a round tank."""
+    if model is not None:
+        return (weights.find(model) / weights.MAPS).exists()
+    return isinstance(measurement, ElectrodeMeasurement) and measurement.domain.name == Disk.name
 
 
 @free_cores_only()
@@ -85,5 +104,13 @@ _OTHERS = {
 
 METHODS: Registry[Method] = Registry(
     "method",
-    {"network": network, "dsm": dsm, "posterior": posterior, "index": index, **_LINEAR, **TANK, **_OTHERS},
+    {
+        "network": Batched(network),
+        "dsm": dsm,
+        "posterior": posterior,
+        "index": index,
+        **_LINEAR,
+        **TANK,
+        **_OTHERS,
+    },
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.domain import Domain
@@ -29,6 +29,25 @@ class Refinement:
     contrast: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """What a network for tanks says of each node.
+
+    Attributes:
+        probabilities: of the background, a resistive and a conductive object.
+        log_sigma, deviation: mean and standard deviation of log σ, σ over that of the background.
+    """
+
+    probabilities: Float64[Tensor, "three nx ny"]
+    log_sigma: Image
+    deviation: Image
+
+    @property
+    def classes(self) -> Int64[Tensor, "nx ny"]:
+        """The likeliest: 0 the background, 1 resistive, 2 conductive."""
+        return self.probabilities.argmax(0)
+
+
 @dataclass(frozen=True)
 class Reconstruction:
     """An image of the inclusion with what is known about it.
@@ -45,7 +64,8 @@ class Reconstruction:
         method, model: how the image was made.
         seconds: how long it took, from the measurement to the arrays.
         refinement: what `refine` did; None when it was not asked for.
-        quantity: probability, index, conductivity or change: see `Quantity`.
+        quantity: probability, index, conductivity, change or sign: see `Quantity`.
+        phases: of a network for tanks, the probabilities of its classes and log σ; None otherwise.
 
     >>> image = eit.indicator(eit.Square(200), eit.Phantom([eit.circle((0.0, 0.0), 0.5)])).double()
     >>> found = eit.Reconstruction(image, 0 * image, eit.Square(200), None, None, (), "mine", "", 0.0)
@@ -64,17 +84,28 @@ class Reconstruction:
     seconds: float
     refinement: Refinement | None = None
     quantity: Quantity = "probability"
+    phases: Phases | None = field(default=None, repr=False)
 
     @property
     def inside(self) -> Tensor:
-        """The nodes where the image shows something: a probability above ½, or see `eitlens.evaluate.images`."""
+        """The nodes where the image shows something: an object is likeliest, or see `eitlens.evaluate.images`."""
+        if self.phases is not None:
+            return (self.phases.classes > 0) & self.domain.inside()
         return foreground(self.image, self.quantity, self.domain)
+
+    @property
+    def arrays(self) -> dict[str, Tensor]:
+        """The image, and whatever else is known of each node, by name."""
+        known = {"image": self.image, "uncertainty": self.uncertainty}
+        if self.phases is not None:
+            known |= vars(self.phases)
+        return {name: values for name, values in known.items() if values is not None}
 
     @property
     def area(self) -> float | None:
         """The share of the body's nodes that are taken to be inside; None where the image is no probability."""
         share = self.inside[self.domain.inside()].double().mean()
-        return float(share) if self.quantity == "probability" else None
+        return float(share) if self.quantity in ("probability", "sign") else None
 
     def dice(self, phantom: Phantom) -> float:
         """The overlap with a known body: 2 |P ∩ T| / (|P| + |T|), P the nodes of `inside`, T those in its shapes."""

@@ -5,16 +5,16 @@ Currents that are combinations of others are read more than once. They are broug
 first, by least squares and for each channel, so that a model error which they share does not count many times.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 from eitlens.domain import Disk
 from eitlens.electrodes import EmptyTank, Pattern, empty_tank
 from eitlens.errors import InputError
-from eitlens.feature.maps import MapCode, MapPrior
+from eitlens.feature.maps import MapCode, MapPrior, MapReading
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_tank
 
@@ -36,30 +36,75 @@ class Doubt:
     drift: float = 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class MappedReadings:
+    """Readings of a round tank as a code takes them.
+
+    Attributes:
+        readings: (F, R), changes of the independent stimulations, of a tank of conductivity 1, one unit high.
+        reading: of the prior, by the electrodes and the pattern.
+        empty: the readings of the empty tank, in whose direction the background drifts.
+        doubt: the errors that are assumed.
+    """
+
+    readings: Float64[Tensor, "frames readings"]
+    reading: MapReading
+    empty: Float64[Tensor, "readings"]
+    doubt: Doubt
+
+    def selected(self, rows: Int64[Tensor, "rows"]) -> "MappedReadings":
+        """Some frames of them."""
+        return replace(self, readings=self.readings[rows])
+
+    def code(self) -> MapCode:
+        """The codes of all frames."""
+        y, doubt = self.readings, self.doubt
+        known = y.nan_to_num()
+        size = known.square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True).clamp(min=1)
+        variance = (doubt.relative * known).square() + (doubt.floor**2 * size).clamp(min=1e-300)
+        return self.reading.code(y, variance, doubt.drift * self.empty[None])
+
+    @property
+    def size(self) -> Float64[Tensor, "frames"]:
+        """The changes over the readings of the empty tank."""
+        there = self.readings.isfinite()
+        empty = torch.where(there, self.empty, 0.0).norm(dim=1)
+        return self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
+
+    def misfit(self, code: MapCode) -> Float64[Tensor, "frames"]:
+        """The part of the changes that a code and a drift of the background leave unexplained."""
+        there = self.readings.isfinite()
+        known, empty = self.readings.nan_to_num(), torch.where(there, self.empty, 0.0)
+        left = torch.where(there, known - self.reading.explained(code.mean), 0.0)
+        drift = (left * empty).sum(1, keepdim=True) / empty.square().sum(1, keepdim=True).clamp(min=1e-300)
+        return (left - drift * empty).norm(dim=1) / known.norm(dim=1).clamp(min=1e-300)
+
+
 def map_code(
     measurement: ElectrodeMeasurement, prior: MapPrior, doubt: Doubt | None = None, fit: TankFit | None = None
 ) -> MapCode:
     """The codes of all frames of a measurement of a disk."""
+    return mapped_readings(measurement, prior, doubt, fit).code()
+
+
+def mapped_readings(
+    measurement: ElectrodeMeasurement, prior: MapPrior, doubt: Doubt | None = None, fit: TankFit | None = None
+) -> MappedReadings:
+    """The changes of all frames of a measurement of a disk, with what the prior needs to know of its electrodes."""
     if measurement.domain.name != Disk.name:
         raise InputError(
             f"the code of maps is for round tanks, and the measurement is of a {measurement.domain.name}"
         )
-    doubt, found = doubt or Doubt(), fit or fit_tank(measurement)
+    found, pattern = fit or fit_tank(measurement), measurement.pattern
     tank = _disk(found, prior.count)
-    pattern = measurement.pattern
     change = found.polarity * found.conductivity * measurement.height * measurement.difference
     basis = pattern.basis().stimulations
-    y = reduced(pattern, change).flatten(1)
     channels = pattern.channels[:1] if _fixed(pattern) else pattern.channels
     drive = basis if _fixed(pattern) else pattern.stimulation
     reading = prior.read(drive @ tank.density.mT, channels @ tank.density.mT, tank.drawn)
-    empty = torch.einsum(
-        "le,ef,lcf->lc", drive, tank.resistance, channels.expand(len(drive), -1, -1)
-    ).flatten()
-    known = y.nan_to_num()
-    size = known.square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True).clamp(min=1)
-    variance = (doubt.relative * known).square() + (doubt.floor**2 * size).clamp(min=1e-300)
-    return reading.code(y, variance, doubt.drift * empty[None])
+    whole = channels.expand(len(drive), -1, -1)
+    empty = torch.einsum("le,ef,lcf->lc", drive, tank.resistance, whole).flatten()
+    return MappedReadings(reduced(pattern, change).flatten(1), reading, empty, doubt or Doubt())
 
 
 def reduced(

@@ -37,6 +37,7 @@ _MOST_STEPS = 60  # what is not found by then is flat
 _EQUAL = (
     1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells
 )
+_EXPLAINED = 0.02  # of the reference: where no more is left, the width is not looked for
 _TELLING = 3  # fewer readings than this for each number that is fitted tell nothing
 _CHANGES = 1e-9  # of the largest reading: a reference below is zero, and the frames are differences
 
@@ -90,6 +91,18 @@ def fit_tank(measurement: ElectrodeMeasurement, each: bool = False, width: bool 
         measured, fitted = empty_readings(measurement)
         _check_enough(int(measured.isfinite().sum()), each, width, measurement.electrodes)
         return _fitted(measurement, measured, fitted, each, width)
+
+
+def fit_wide_tank(measurement: ElectrodeMeasurement) -> TankFit:
+    """Fit the empty tank; where that explains the reference badly, with an effective width of all electrodes."""
+    fit = fit_tank(measurement)
+    if fit.residual < _EXPLAINED or measurement.reference is None:
+        return fit
+    try:
+        wide = fit_tank(measurement, width=True)
+    except InputError:  # too few readings to tell a width
+        return fit
+    return wide if wide.residual < fit.residual else fit
 
 
 def empty_readings(measurement: ElectrodeMeasurement) -> tuple[Readings, str]:

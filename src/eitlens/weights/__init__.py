@@ -3,8 +3,9 @@
 A folder of shipped weights holds: the weights, 8-bit, in shards of at most 15 MB, with their .json; features.json (or
 what another kind of reader needs); calibration.json (eitlens.imaging.calibration); config.json and log.csv of the
 training; evaluation.json, of the weights in 16 bits; eight_bits.json, both side by side (benchmarks/eight_bits.py);
-and card.md, the model card. The folder `guide` is another thing, the guide of the posterior
-(eitlens.posterior.guide.network), and so is any with a guide.json: it makes no images.
+and card.md, the model card. Two kinds of folders are other things: one with a guide.json is the guide of the posterior
+(eitlens.posterior.guide.network) and makes no images; one with a maps.safetensors is a network for readings of round
+tanks (eitlens.imaging.tank_imager).
 """
 
 from pathlib import Path
@@ -13,20 +14,24 @@ from eitlens.errors import InputError
 
 SHIPPED = Path(__file__).parent
 """The folder of the package's own networks."""
-DEFAULT = "flagship"
+DEFAULT, TANK = "flagship", "tank"
+"""The networks that are used where none is named: of boundary data, and of readings of a round tank."""
+MAPS = "maps.safetensors"
+"""The prior beside the weights of a network for tanks, which is known by it."""
 _ORDER = (DEFAULT, "uit", "uit-small")
 _GUIDE, _MARK = "guide", "guide.json"
 
 
 def shipped() -> list[str]:
-    """The names of the networks that come with the package, the default first."""
+    """The names of the networks of boundary data that come with the package, the default first."""
     return sorted(networks(SHIPPED), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def networks(place: Path) -> list[str]:
-    """The names of the folders in a place that hold networks; none where there is no such place."""
+    """The names of the folders in a place that hold networks of boundary data; none where there is no such place."""
     found = {file.parent for file in place.glob("*/*.safetensors")}
-    return sorted(folder.name for folder in found if not (folder / _MARK).exists())
+    marks = (_MARK, MAPS)
+    return sorted(folder.name for folder in found if not any((folder / mark).exists() for mark in marks))
 
 
 def guide() -> Path | None:
@@ -49,7 +54,7 @@ def default() -> str:
 def find(model: str | Path | None) -> Path:
     """The folder of a shipped network by its name, or a folder given; the default for None."""
     name = default() if model is None else str(model)
-    if name in shipped():
+    if name in shipped() or (name == TANK and (SHIPPED / TANK).exists()):
         return SHIPPED / name
     if not is_folder(name):
         known = ", ".join(shipped()) or "none"
@@ -57,6 +62,14 @@ def find(model: str | Path | None) -> Path:
             f"no trained network {name!r}: the names installed are: {known}; and there is no such folder"
         )
     return Path(name)
+
+
+def find_tank(model: str | Path | None) -> Path:
+    """The folder of a network for tanks, by its name or as it is given; the shipped one for None."""
+    folder = find(TANK if model is None else model)
+    if not (folder / MAPS).exists():
+        raise InputError(f"{folder}: no network for tanks: it holds no {MAPS}")
+    return folder
 
 
 def owns(folder: Path) -> bool:

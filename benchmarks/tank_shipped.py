@@ -1,0 +1,140 @@
+"""The folder of weights of a trained tank network: its weights in 8 bits, its calibration and its scores.
+
+    PYTHONPATH=src python3 benchmarks/tank_shipped.py out/tank src/eitlens/weights/tank
+
+The temperature and the limit of the misfit come from simulated tanks of one seed, the scores from those of another.
+Devices are random ones (`eitlens.feed.fleet`), a new one for each few bodies.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from tank import WAVES, objects, opened
+from torch import Tensor
+from torch.nn import functional as fn
+
+from eitlens import models
+from eitlens.evaluate.calibration import reliability
+from eitlens.evaluate.ktc import ktc_score
+from eitlens.feature.maps import MapPrior, packed
+from eitlens.feed.fleet import Fleet
+from eitlens.feed.tanks import Bodies, TankExample, Uncertain, labels
+from eitlens.files import write_json
+from eitlens.imaging.tank_imager import FAINT, WEIGHTS
+from eitlens.measure.map_code import Doubt, MappedReadings
+from eitlens.models.tank import LARGEST_SIGMA, Tank, read_output
+from eitlens.weights import MAPS
+
+CPU = torch.device("cpu")
+SEEDS, EACH, BLOCK = (1, 2), 8, 32
+"""Of the calibration and of the scores; bodies of each device; bodies solved at once."""
+TEMPERATURES = torch.linspace(0.7, 1.5, 33)
+MISFIT = 0.99  # of simulated tanks have a smaller one
+
+NORMAL = 1.6449  # deviations to either side hold 90 %
+
+
+def simulated(prior: MapPrior, seed: int, count: int, pixels: int) -> tuple[TankExample, Tensor]:
+    """Codes of random bodies through random devices, what they are, and the misfits of the codes."""
+    bank = Bodies.simulated(objects(10_000 + seed, wide=True), count, WAVES, CPU, BLOCK)
+    draw, parts, misfits = torch.Generator().manual_seed(seed), [], []
+    for rows in torch.split(torch.arange(len(bank.maps)), EACH):
+        device = Fleet().device(prior, draw, Uncertain())
+        angle = 2 * torch.pi * torch.rand(len(rows), generator=draw, dtype=torch.float64)
+        maps, outlines = bank.moved(rows, angle, torch.zeros(len(rows), dtype=torch.bool))
+        y = device.differences(maps, Uncertain(), draw)
+        readings = MappedReadings(y, device.reading, device.empty, Doubt())
+        code = readings.code()
+        misfits.append(readings.misfit(code)[readings.size > FAINT])
+        parts.append(TankExample(packed(code), *labels(outlines, bank.log_sigma[rows], pixels)))
+    return TankExample(*(torch.cat(part) for part in zip(*parts, strict=True))), torch.cat(misfits)
+
+
+@torch.no_grad()
+def outputs_of(network: Tank, code: Tensor) -> Tensor:
+    """The five numbers of every pixel."""
+    return torch.cat([network.pixels(part) for part in torch.split(code, 16)])
+
+
+def inside(pixels: int) -> Tensor:
+    """The pixels of the tank."""
+    place = (torch.arange(pixels) + 0.5) * (2 / pixels) - 1
+    return (place[:, None].square() + place.square()) < 1
+
+
+def entropies(logits: Tensor, classes: Tensor, there: Tensor, temperatures: Tensor) -> Tensor:
+    """The cross entropy at each temperature."""
+    return torch.stack(
+        [fn.cross_entropy(logits / t, classes, reduction="none")[:, there].mean() for t in temperatures]
+    )
+
+
+def scored(outputs: Tensor, example: TankExample, temperature: float) -> dict[str, Any]:
+    """The scores of the outputs on what they should show."""
+    there = inside(outputs.shape[-1])
+    found, classes = read_output(outputs, temperature), example.classes
+    chosen = torch.where(there, found.probabilities.argmax(1), 0)
+    present = [(kind, (classes == kind).flatten(1).any(1)) for kind in (1, 2)]
+    dice = [
+        2
+        * ((chosen == k) & (classes == k)).sum((1, 2))[seen]
+        / ((chosen == k).sum((1, 2)) + (classes == k).sum((1, 2)))[seen]
+        for k, seen in present
+    ]
+    objects_there = (classes > 0) & there
+    truth = example.log_sigma.clamp(-LARGEST_SIGMA, LARGEST_SIGMA)
+    miss = ((found.log_sigma - truth).abs() / found.deviation)[objects_there]
+    return {
+        "cross_entropy": float(entropies(outputs[:, :3], classes, there, torch.tensor([temperature]))[0]),
+        "score": float(ktc_score(classes, chosen).mean()),
+        "dice_resistive": float(dice[0].mean()),
+        "dice_conductive": float(dice[1].mean()),
+        "calibration_error": {
+            name: reliability(
+                found.probabilities[:, k][:, there].logit(), (classes == k)[:, there].float()
+            ).error()
+            for k, name in enumerate(("background", "resistive", "conductive"))
+        },
+        "log_sigma_error": float((found.log_sigma - truth)[objects_there].abs().median()),
+        "log_sigma_in_90": float((miss < NORMAL).double().mean()),
+    }
+
+
+def main() -> None:
+    """Write the folder."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", type=Path)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--bodies", type=int, default=256)
+    given = parser.parse_args()
+    trained, prior = opened(given.run, CPU)
+    told = json.loads((given.run / "tank.json").read_text())
+    network = Tank.of(models.create("tank", modes=prior.size, **told["settings"]))
+    network.load_state_dict(trained.state_dict())
+    given.target.mkdir(parents=True, exist_ok=True)
+    models.save(network, given.target / WEIGHTS, compact=True)
+    save_file({name: part.contiguous() for name, part in prior.tensors().items()}, given.target / MAPS)
+    ranges = {name: getattr(Fleet(), name) for name in ("electrodes", "coverage", "impedance")}
+    write_json(given.target / "config.json", told | {"devices": ranges})
+    (given.target / "log.jsonl").write_text((given.run / "log.jsonl").read_text())
+    shipped = Tank.of(models.load(given.target / WEIGHTS))
+    pixels = 8 * network.config.grid
+    example, misfits = simulated(prior, SEEDS[0], given.bodies, pixels)
+    outputs, there = outputs_of(shipped, example.code), inside(pixels)
+    best = TEMPERATURES[entropies(outputs[:, :3], example.classes, there, TEMPERATURES).argmin()]
+    temperature, limit = round(float(best), 3), float(misfits.quantile(MISFIT))
+    write_json(given.target / "calibration.json", {"temperature": temperature, "misfit": limit})
+    example, _ = simulated(prior, SEEDS[1], given.bodies, pixels)
+    exact, kept = outputs_of(network, example.code), outputs_of(shipped, example.code)
+    rows = {"bodies": given.bodies, "seed": SEEDS[1], "before_calibration": scored(exact, example, 1.0)}
+    rows |= {"32 bits": scored(exact, example, temperature), "8 bits": scored(kept, example, temperature)}
+    write_json(given.target / "evaluation.json", rows)
+    print(json.dumps({"temperature": temperature, "misfit": limit} | rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
