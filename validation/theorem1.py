@@ -90,7 +90,7 @@ def on_the_disk() -> dict[str, dict[str, float]]:
         off = np.abs(index - truth)
         l2 = math.sqrt(2 * np.trapezoid(r * off**2, r) / radius**2)
         # λ_K - 1/K is 2 μ ρ^{2K} / K: that many digits of the data it takes.
-        digits = -2 * orders * math.log10(radius) + math.log10(orders / (2 * abs(mu)))
+        digits = round(-2 * orders * math.log10(radius) + math.log10(orders / (2 * abs(mu))))
         record[str(orders)] = {"l2": l2, "largest": off.max(), "away": off[away].max(), "digits": digits}
         print(
             f"  disk, {orders} frequencies: "

@@ -122,13 +122,13 @@ def printed_bound() -> dict[str, float]:
 def parity() -> dict[str, dict[str, float]]:
     """What each kernel makes of sin 3x."""
     found = {
-        str(b): {"gain": coefficient(3, b), "rank one": error(3, 40, POINTS, "rank one", b)} for b in REACHED
+        str(b): {"gain": coefficient(3, b), "product": error(3, 40, POINTS, "rank one", b)} for b in REACHED
     }
     for b in REACHED:
         expect(
             abs(found[str(b)]["gain"] - gain(3, b)) < 1e-6, f"sin 3x to sin {b}x: {found[str(b)]['gain']:.3f}"
         )
-        expect(found[str(b)]["rank one"] < 1e-8, f"by one product: error {found[str(b)]['rank one']:.0e}")
+        expect(found[str(b)]["product"] < 1e-8, f"by one product: error {found[str(b)]['product']:.0e}")
     return found
 
 

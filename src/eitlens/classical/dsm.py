@@ -15,9 +15,9 @@ s = 3/2, the paper's, the index of a single inclusion is largest somewhere near 
 (validation/direct_sampling.py).
 
 The products are those of the first `modes` frequencies of the boundary, for the data and for the dipoles. With γ > 0
-high frequencies of the data weigh more, and beyond 16 there is mostly noise in them: they are left out. With γ = 0 they
-do no harm, and the size of a dipole needs them: 16 alone make the paper's index twice as large at a distance of 0.1 from
-the boundary of the square. So all are taken that the boundary tells apart.
+high frequencies of the data weigh more, and beyond 16 there is mostly noise in them: they are left out. With γ = 0
+they do no harm, and the size of a dipole needs them: 16 alone make the paper's index twice as large at a distance of
+0.1 from the boundary of the square. So all are taken that the boundary tells apart.
 """
 
 from typing import NamedTuple

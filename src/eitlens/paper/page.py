@@ -78,7 +78,8 @@ class Places:
     def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
         docs = self.root / "docs"
-        pages = (docs / "findings.md", docs / "measurements.md", self.root / "README.md")
+        names = ("findings.md", "measurements.md", "theory.md", "direct_sampling.md")
+        pages = (*(docs / name for name in names), self.root / "README.md")
         return tuple(page for page in pages if page.exists())
 
 
