@@ -5,14 +5,17 @@
     PYTHONPATH=src python3 benchmarks/tank.py train --data ktc --toy --minutes 1 --device cpu --out out/toy
 
 DATA is the challenge's folder (training/, evaluation/), which is not part of the package. Half of what the network is
-shown is read by the challenge's device, half by random ones (`eitlens.feed.fleet`). Bodies are simulated when the run
-begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint. `score` writes scores of
-simulated tanks and of the four training targets by level, and the segmentations of the evaluation.
+shown is read by the challenge's device, half by random ones (`eitlens.feed.fleet`). In every second chunk of examples
+the codes of the challenge's device do not know how its readings change on their own (`ReadingDevice.changes`). Bodies
+are simulated when the run begins (`eitlens.feed.tanks`). A run that is started again goes on from its checkpoint.
+`score` writes scores of simulated tanks and of the four training targets by level, and the segmentations of the
+evaluation.
 """
 
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,8 +49,10 @@ _TEST_PAIRS, _FEW = (
     256,
     16,
 )  # electrodes of simulated tests; samples of changes that are then replaced by stored ones
+_TEST_BLOCK = 32
 _EMPTY = 50  # one tank in so many has nothing in it
-_DEVICES, _SHOWN = 64, 9  # random devices that are kept, one of them renewed each step; those of one batch
+_DEVICES, _SHOWN, _NEW = 64, 9, 2  # random devices that are kept, shown in a chunk, and replaced after it
+_CHUNK = 8  # batches whose examples are made at once and mixed: many small solves are slow
 _KEPT = 180.0  # seconds from one checkpoint to the next
 TOY = {"bank": 256, "block": 64, "fit": 512, "pairs": 16, "changes": 128, "batch": 36, "test": 16, "every": 5}
 SMALL = {"width": 64, "layers": 2, "heads": 2, "hidden": 64, "fine": 16, "grid": 16}
@@ -57,7 +62,14 @@ def objects(seed: int, wide: bool = False) -> ObjectSampler:
     """What is put into the challenge's tank, of plastic and metal; or `wide`, into any tank, of any material."""
     resistive, conductive = ((0.001, 0.5), (2.0, 999.0)) if wide else ((0.005, 0.16), (4.0, 160.0))
     return ObjectSampler(
-        seed, Disk(4), size=(0.1, 0.5), gap=0.03, resistive=resistive, conductive=conductive, crowded=True
+        seed,
+        Disk(4),
+        size=(0.1, 0.5),
+        gap=0.03,
+        resistive=resistive,
+        conductive=conductive,
+        crowded=True,
+        huddled=0.4,
     )
 
 
@@ -69,7 +81,7 @@ def simulated(sampler: ObjectSampler, given: argparse.Namespace, device: torch.d
 
 
 class Devices:
-    """Random devices, of which a batch gets some and one is renewed each time."""
+    """Random devices, of which a chunk of examples gets some; a few are replaced each time."""
 
     def __init__(self, prior: MapPrior, draw: torch.Generator, count: int) -> None:
         self.prior, self.draw = prior, draw
@@ -79,10 +91,29 @@ class Devices:
         """One random device."""
         return Fleet().device(self.prior, self.draw, Uncertain())
 
-    def some(self, step: int) -> list[ReadingDevice]:
-        """Those of this step."""
-        self.known[step % len(self.known)] = self.new()
-        return [self.known[(_SHOWN * step + k) % len(self.known)] for k in range(_SHOWN)]
+    def some(self, chunk: int) -> list[ReadingDevice]:
+        """Those of this chunk."""
+        count = len(self.known)
+        for k in range(_NEW):
+            self.known[(_NEW * chunk + k) % count] = self.new()
+        return [self.known[(_SHOWN * chunk + k) % count] for k in range(_SHOWN)]
+
+
+def chunk_of(
+    banks: Sequence[Bodies],
+    devices: Sequence[Sequence[ReadingDevice]],
+    batch: int,
+    pixels: int,
+    draw: torch.Generator,
+) -> list[TankExample]:
+    """Mixed batches, half of each from the bodies and devices of the challenge, half from any."""
+    parts = []
+    for bank, shown in zip(banks, devices, strict=True):
+        rows = torch.randint(len(bank.maps), (_CHUNK * batch // 2,), generator=draw, device=bank.maps.device)
+        parts.append(examples(bank, rows, shown, Uncertain(), pixels, draw))
+    order = torch.randperm(_CHUNK * batch, generator=draw, device=draw.device)
+    mixed = (torch.cat(part)[order].split(batch) for part in zip(*parts, strict=True))
+    return [TankExample(*each) for each in zip(*mixed, strict=True)]
 
 
 def in_disk(pixels: int, device: torch.device) -> Tensor:
@@ -107,12 +138,13 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
     out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     banks = [simulated(objects(given.seed + wide, bool(wide)), given, device) for wide in (0, 1)]
-    print(f"twice {given.bank} bodies after {time.monotonic() - start:.1f} s", flush=True)
+    print(f"{[len(bank.maps) for bank in banks]} bodies after {time.monotonic() - start:.1f} s", flush=True)
     prior = MapPrior.fit(torch.cat([bank.maps[: given.fit] for bank in banks]).double(), MODES)
     known = devices(given.data, prior, device, given.pairs, given.changes, given.seed)
     fleet = Devices(prior, torch.Generator(device=device).manual_seed(given.seed), _DEVICES)
     print(f"{given.pairs} pairs of electrodes after {time.monotonic() - start:.1f} s", flush=True)
     shown_to = [one for one, share in zip(known, SHARES, strict=True) for _ in range(share)]
+    unaware = [replace(one, changes=one.changes[:0]) for one in shown_to]
     torch.manual_seed(given.seed)
     network = Tank(tank_config(prior.size, **given.settings))
     network.begin_with(prior)
@@ -129,17 +161,18 @@ def train(given: argparse.Namespace, device: torch.device) -> None:
             region.compile(mode="default", dynamic=False)
     pixels = 8 * network.config.grid
     inside, losses, step = in_disk(pixels, device), torch.zeros((), device=device), first
+    ready: list[TankExample] = []
     session = last = time.monotonic()
     began, end, stop = session - elapsed, 60 * given.minutes, start + 60 * given.session
     while (now := time.monotonic() - began) < end and time.monotonic() < stop:
         rate, beta1 = schedule(now / end)
         optimiser.adjust(optimisers, rate, beta1)
-        draw = torch.Generator(device=device).manual_seed(given.seed * 1_000_003 + step)
-        parts = []
-        for bank, shown in zip(banks, (shown_to, fleet.some(step)), strict=True):
-            rows = torch.randint(len(bank.maps), (given.batch // 2,), generator=draw, device=device)
-            parts.append(examples(bank, rows, shown, Uncertain(), pixels, draw))
-        example = TankExample(*(torch.cat(part) for part in zip(*parts, strict=True)))
+        if not ready:
+            draw = torch.Generator(device=device).manual_seed(given.seed * 1_000_003 + step)
+            chunk = step // _CHUNK
+            shown = (unaware if chunk % 2 else shown_to, fleet.some(chunk))
+            ready = chunk_of(banks, shown, given.batch, pixels, draw)
+        example = ready.pop()
         network.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16):
             outputs = network.pixels(example.code)
@@ -233,8 +266,8 @@ def score(given: argparse.Namespace, device: torch.device) -> None:
     known = devices(given.data, prior, device, _TEST_PAIRS, _FEW, given.seed + 99)
     changes = load_file(given.out / "changes.safetensors", device=str(device))
     known = [replace(one, changes=changes[str(k)]) for k, one in enumerate(known)]
-    bank = Bodies.simulated(objects(given.seed + 12345), given.test, WAVES, device, given.block)
-    rows = torch.arange(given.test, device=device)
+    bank = Bodies.simulated(objects(given.seed + 12345), given.test, WAVES, device, _TEST_BLOCK)
+    rows = torch.arange(len(bank.maps), device=device)
     result: dict[str, Any] = {"simulated": [], "training": []}
     for level in range(1, LEVELS + 1):
         draw = torch.Generator(device=device).manual_seed(level)

@@ -1,67 +1,86 @@
 """Classical images of simulated tanks: every method for electrodes, at three levels of noise, in one table.
 
-    python validation/classical.py [--tanks 12] [--methods noser greit] [--out FILE]
+    python validation/classical.py [--tanks 48] [--methods noser greit] [--processes 2] [--out FILE] [--toy]
 
 Tanks of 16 and of 32 electrodes (adjacent currents, 0.3 S/m) with one or two inclusions, a fifth or five times as
 conductive as the water. White noise of 10⁻⁴, 10⁻³ and 10⁻² of the root mean square of the readings, in the frame and in
-the reference. For each method of `METHODS` that images readings of electrodes:
+the reference. Each frame is imaged by itself, so that each has its own strength. Scores are those of `eitlens compare`
+(`eitlens.evaluate.images`): position error in radii, 1 where nothing is seen; Dice after Otsu's threshold; error of σ,
+‖σ0 + x - σ‖ / ‖σ‖ over the nodes of the body.
 
-- position error: mean distance from the inclusion to the centre of gravity of the image around it, in radii;
-- Dice: of the nodes above half of the largest change of the image with the inclusions, both signs counted as one;
-- error of σ: ‖σ0 + x - σ‖ / ‖σ‖ on the nodes of the body, x the image.
+Each method is compared with a simpler one on the same tanks (`SIMPLER`). `seconds` are of an image in a process of one
+thread, its share of what is made once for a tank included.
 
-Each frame is imaged by itself, so that each has its own strength. `seconds` are of an image, its share of what is made
-once for a tank included.
-
-Results of methods that are not asked for are kept. docs/classical.md has what `--out results/classical.json` writes.
+A run replaces the rows of its own methods and keeps the others, whatever other runs write to the file meanwhile.
+docs/classical.md has what `--out results/classical.json` writes. `--toy` images two tanks of 16 electrodes.
 """
 
 import argparse
 import json
 import math
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from study import OUT, expect
+from study import OUT
 from torch import Tensor
 
-from eitlens import phantom as phantoms
-from eitlens.classical.merit import position_error
+from eitlens.device import available_cores
 from eitlens.domain import Disk
 from eitlens.electrodes import Electrodes, Pattern, simulate_readings
 from eitlens.errors import InputError
+from eitlens.evaluate.images import relative_error, scores
 from eitlens.files import write_json
-from eitlens.imaging import METHODS, Options, Reconstruction
+from eitlens.imaging import METHODS, Options
+from eitlens.imaging.by_linear import LINEAR
+from eitlens.imaging.by_tank import TANK as TANK_METHODS
 from eitlens.measure import Measurement
 from eitlens.phantom import Phantom, circle
+from eitlens.train.lock import lock_file
 
 LEVELS, COUNTS, SIGMA, CONTRAST, GRID = (1e-4, 1e-3, 1e-2), (16, 32), 0.3, 5.0, 48
 TANK = Disk(GRID, scale=0.1)
-NOT_OF_ELECTRODES = ("network", "posterior", "dsm", "index", "minimise")
-"""Methods that read densities at points of the boundary, or image something else than σ."""
-SIMPLER = (
-    ("noser", "tikhonov", "error"),
-    ("laplace", "tikhonov", "error"),
-    ("gaussian", "tikhonov", "error"),
-    ("greit", "tikhonov", "dice"),  # a point is a disc of a fifth of the radius by design, which costs σ
-    ("gauss-newton", "laplace", "error"),
-    ("total-variation", "gauss-newton", "error"),
-)
-"""A method, the simpler one that it should beat, and by what, in the mean over layouts and levels of noise."""
+SCORES = ("position", "dice", "error")
+NAMES = (*LINEAR, *TANK_METHODS, "dbar")
+_PARTS = 8  # of the tanks of a cell: what a process takes at a time
+SIMPLER = {
+    "noser": "tikhonov",
+    "laplace": "tikhonov",
+    "gaussian": "tikhonov",
+    "greit": "tikhonov",
+    "dbar": "tikhonov",
+    "gauss-newton": "laplace",
+    "total-variation": "gauss-newton",
+    "level-set": "gauss-newton",
+    "outlines": "level-set",
+}
+"""A method, and the simpler one that it should beat."""
+
+Record = dict[str, Any]
 
 
-Record = dict[str, dict[str, dict[str, dict[str, float]]]]
-"""Scores by electrodes, level of noise, method and metric."""
+class Cell(NamedTuple):
+    """A method on tanks of one layout and one level of noise."""
+
+    electrodes: int
+    tau: float
+    method: str
 
 
-class Case(NamedTuple):
-    """Tanks of one layout and one level of noise, and what is in them."""
+class Task(NamedTuple):
+    """One tank of a cell, the number k of so many."""
 
-    data: Measurement
-    bodies: list[Phantom]
+    cell: Cell
+    k: int
+    tanks: int
 
 
+@lru_cache(maxsize=1)
 def tanks(count: int) -> list[Phantom]:
     """Half of them with one inclusion and half with two that do not touch, from a fixed seed."""
     draw = torch.Generator().manual_seed(23)
@@ -81,102 +100,106 @@ def tanks(count: int) -> list[Phantom]:
     return found
 
 
-def case(electrodes: int, tau: float, bodies: list[Phantom]) -> Case:
-    """Their readings."""
+@lru_cache(maxsize=len(LEVELS) * len(COUNTS))
+def readings(electrodes: int, tau: float, count: int) -> Measurement:
+    """A frame of each tank, and their reference."""
     row, pattern = Electrodes.even(TANK, electrodes, 0.5, 1e-4), Pattern.named("adjacent", electrodes, 1e-3)
-    volts = simulate_readings(row, pattern, [*bodies, Phantom([], outside=SIGMA)])
+    volts = simulate_readings(row, pattern, [*tanks(count), Phantom([], outside=SIGMA)])
     size = tau * volts[-1].square().mean().sqrt()
     draw = torch.Generator().manual_seed(electrodes)
     noisy = volts + size * torch.randn(volts.shape, generator=draw, dtype=torch.float64)
-    return Case(Measurement.of_electrodes(row, pattern, noisy[:-1], reference=noisy[-1:]), bodies)
+    return Measurement.of_electrodes(row, pattern, noisy[:-1], reference=noisy[-1:])
 
 
-def change(found: Reconstruction) -> Tensor:
-    """The image as σ - σ0."""
-    inside = found.domain.inside()
-    return found.image if found.quantity == "change" else torch.where(inside, found.image - SIGMA, 0.0)
-
-
-def scores(found: Reconstruction, body: Phantom) -> tuple[float, float, float]:
-    """Position error, Dice and error of σ."""
-    image, inside = change(found), found.domain.inside()
-    truth = torch.where(inside, phantoms.conductivity(found.domain, body) - SIGMA, 0.0)
-    seen = image.abs() > 0.5 * image.abs().max()
-    there = truth != 0
-    dice = 2 * float((seen & there).sum()) / float(seen.sum() + there.sum())
-    error = float((image - truth)[inside].norm() / (SIGMA + truth)[inside].norm())
-    return place(found, image, body), dice, error
-
-
-def place(found: Reconstruction, image: Tensor, body: Phantom) -> float:
-    """The mean over the inclusions: for each, the image of its sign nearer to it than to the others."""
-    nodes, errors = found.domain.nodes(), []
-    centres = torch.stack([shape.parameters()[:2] for shape in body.shapes])
-    nearest = torch.cdist(nodes.flatten(0, 1), centres).argmin(1).reshape(image.shape)
-    for k, (centre, value) in enumerate(zip(centres.tolist(), body.inside, strict=True)):
-        own = torch.where(nearest == k, image * math.copysign(1, value - SIGMA), 0.0).clamp(min=0)
-        seen = bool(own.max() > 0)
-        errors.append(position_error(found.domain, own, (centre[0], centre[1])) if seen else 1.0)
-    return sum(errors) / len(errors)
-
-
-def methods(asked: list[str] | None) -> list[str]:
-    """Those that take readings of electrodes."""
-    return asked or [name for name in METHODS if name not in NOT_OF_ELECTRODES]
-
-
-def rate(name: str, one: Case) -> dict[str, float] | None:
-    """Mean scores of a method; None where it does not take such tanks."""
+def rate(task: Task) -> list[float]:
+    """Scores, seconds, and 1 where there is an image; where there is none, the scores of nothing seen."""
+    electrodes, tau, method = task.cell
+    body = tanks(task.tanks)[task.k]
     try:
-        found = [METHODS[name](one.data.frame(k), Options(n=GRID)) for k in range(one.data.frames)]
+        found = METHODS[method](readings(electrodes, tau, task.tanks).frame(task.k), Options(n=GRID))
     except InputError as error:
-        print(f"  {name}: {error}", flush=True)
-        return None
-    table = torch.tensor([scores(image, body) for image, body in zip(found, one.bodies, strict=True)])
-    position, dice, relative = table.mean(0).tolist()
-    seconds = sum(image.seconds for image in found) / len(found)
-    return {"position": position, "dice": dice, "error": relative, "seconds": seconds}
+        print(f"  {task.cell}, tank {task.k}: {error}", flush=True)
+        return [1.0, 0.0, relative_error(torch.zeros(TANK.shape), "change", TANK, body) or 0.0, 0.0, 0.0]
+    told = scores(found.image, found.quantity, found.domain, body)
+    return [1.0 if told.position is None else told.position, told.dice, told.error or 0.0, found.seconds, 1.0]
+
+
+def rated(cells: list[Cell], count: int, processes: int) -> Iterator[tuple[Cell, Tensor]]:
+    """The scores of all tanks (tanks, 5), a cell after the other."""
+    tasks = [Task(cell, k, count) for cell in cells for k in range(count)]
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that begin now
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        rows = pool.map(rate, tasks, chunksize=max(1, count // _PARTS))
+        for cell in cells:
+            yield cell, torch.tensor([next(rows) for _ in range(count)], dtype=torch.float64)
+
+
+def steps(tables: dict[Cell, Tensor]) -> Record:
+    """What each method gains over the simpler one: the mean of all tanks, and its standard error."""
+    told: Record = {}
+    for name, simpler in SIMPLER.items():
+        both = [
+            (table, tables[cell._replace(method=simpler)])
+            for cell, table in tables.items()
+            if cell.method == name and cell._replace(method=simpler) in tables
+        ]
+        if both:
+            more = torch.stack([one - other for one, other in both]).mean(0)  # the same tanks in all cells
+            error = more.std(0) / math.sqrt(len(more))
+            pairs = zip(SCORES, more.mean(0).tolist(), error.tolist(), strict=False)
+            told[name] = {"than": simpler} | {key: [mean, spread] for key, mean, spread in pairs}
+    return told
+
+
+def merge(out: Path, count: int, rows: dict[Cell, Tensor], gains: Record) -> None:
+    """Replace these rows in the result file, and what it says of their methods, under a lock."""
+    with lock_file(out.with_suffix(".lock"), wait=True):
+        record = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+        if record.get("tanks") != count:
+            record = {"tanks": count, "scores": {}, "steps": {}}
+        for (electrodes, tau, method), table in rows.items():
+            level = record["scores"].setdefault(f"{electrodes}", {}).setdefault(f"{tau:g}", {})
+            level[method] = dict(zip((*SCORES, "seconds", "images"), table.mean(0).tolist(), strict=True))
+        for name in {cell.method for cell in rows}:
+            record["steps"].pop(name, None)
+        record["steps"] |= gains
+        write_json(out, ordered(record))
+
+
+def ordered(record: Record) -> Record:
+    """The same with layouts, levels and methods in the order of this study, whoever wrote first."""
+
+    def sort(found: Record, names: Iterable[str]) -> Record:
+        return {name: found[name] for name in names if name in found}
+
+    layouts = sort(record["scores"], map(str, COUNTS))
+    levels = {count: sort(found, (f"{tau:g}" for tau in LEVELS)) for count, found in layouts.items()}
+    kept = {count: {tau: sort(rows, NAMES) for tau, rows in found.items()} for count, found in levels.items()}
+    return record | {"scores": kept, "steps": sort(record["steps"], NAMES)}
 
 
 def main() -> None:
     """Run the study."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tanks", type=int, default=12)
-    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--tanks", type=int, default=48)
+    parser.add_argument("--methods", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--out", type=Path, default=OUT / "classical.json")
+    parser.add_argument("--toy", action="store_true")
     given = parser.parse_args()
-    bodies = tanks(given.tanks)
-    record = kept(given.out, given.tanks)
-    for count in COUNTS:
-        for tau in LEVELS:
-            one = case(count, tau, bodies)
-            for name in methods(given.methods):
-                found = rate(name, one)
-                if found is None:
-                    continue
-                record.setdefault(f"{count}", {}).setdefault(f"{tau:g}", {})[name] = found
-                write_json(given.out, {"tanks": given.tanks, "scores": record})
-                told = ", ".join(f"{key} {value:.3g}" for key, value in found.items())
-                print(f"  {count} electrodes, noise {tau:g}, {name}: {told}", flush=True)
-    assess(record)
-
-
-def kept(out: Path, count: int) -> Record:
-    """What an earlier run has of the same tanks: methods that are asked for now are added or replaced."""
-    found = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
-    scores: Record = found["scores"] if found.get("tanks") == count else {}
-    return scores
-
-
-def assess(record: Record) -> None:
-    """Expect each method to beat the simpler one."""
-    cells = [levels for layouts in record.values() for levels in layouts.values()]
-    for name, simpler, key in SIMPLER:
-        both = [cell for cell in cells if name in cell and simpler in cell]
-        if both:
-            one, other = (sum(cell[method][key] for cell in both) / len(both) for method in (name, simpler))
-            better = one > other if key == "dice" else one < other
-            expect(better, f"{name} is better than {simpler}: mean {key} {one:.4f} and {other:.4f}")
+    count, layouts = (2, COUNTS[:1]) if given.toy else (given.tanks, COUNTS)
+    slow_first = [name for name in reversed(NAMES) if name in given.methods]
+    cells = [Cell(k, tau, name) for name in slow_first for k in layouts for tau in LEVELS]
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    tables: dict[Cell, Tensor] = {}
+    for cell, table in rated(cells, count, given.processes):
+        tables[cell] = table
+        merge(given.out, count, {cell: table}, {})
+        told = ", ".join(
+            f"{key} {value:.3g}" for key, value in zip(SCORES, table.mean(0).tolist(), strict=False)
+        )
+        print(f"  {cell.method}, {cell.electrodes} electrodes, noise {cell.tau:g}: {told}", flush=True)
+    merge(given.out, count, tables, steps(tables))
 
 
 if __name__ == "__main__":

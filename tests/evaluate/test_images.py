@@ -5,6 +5,7 @@ import torch
 
 import eitlens as eit
 from eitlens.evaluate import images
+from eitlens.phantom import conductivity
 
 BODY = eit.Square(40)
 GRID = 0.01  # a fifth of a cell: nodes on a circle fall in or out by rounding
@@ -43,6 +44,17 @@ def test_the_threshold_between_two_classes_by_trying_all():
 def test_what_an_image_shows(quantity, image):
     mask = _disk(0.3, -0.2, 0.3)
     assert torch.equal(images.foreground(image(mask), quantity, BODY), mask)
+
+
+def test_a_conductor_does_not_hide_an_insulator_of_the_same_ratio():
+    circles = [eit.circle((-0.4, 0.0), 0.2), eit.circle((0.4, 0.0), 0.3)]
+    phantom = eit.Phantom(circles, [1.5, 0.06], outside=0.3)
+    truth = conductivity(BODY, phantom)
+    for image, quantity in ((truth - 0.3, "change"), (truth, "conductivity")):
+        assert images.scores(image, quantity, BODY, phantom) == (0.0, 1.0, 0.0)
+    # A linear image may go below zero: such nodes depart as an insulator's do.
+    beyond = torch.where(truth < 0.1, -1.0, truth - 0.3)
+    assert images.scores(beyond, "change", BODY, phantom).dice == 1.0
 
 
 def test_nothing_is_shown_outside_the_body():

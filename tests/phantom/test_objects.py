@@ -41,12 +41,12 @@ def test_all_forms_all_numbers_and_both_kinds_of_conductivity() -> None:
     shapes = [shape for p in phantoms for shape in p.shapes]
     circles = [s for s in shapes if isinstance(s, Ellipse) and s.semi_axes[0] == s.semi_axes[1]]
     corners = {len(s.vertices) for s in shapes if isinstance(s, RoundedPolygon)}
-    assert corners == {3, 4, 5, 6, 12}
+    assert corners == {3, 4, 5, 6, 9, 12}
     kinds = [
         sum(isinstance(s, kind) for s in shapes) / len(shapes) for kind in (Ellipse, RoundedPolygon, Star)
     ]
-    assert kinds == pytest.approx([1 / 4, 5 / 8, 1 / 8], abs=0.06)
-    assert len(circles) / len(shapes) == pytest.approx(1 / 8, abs=0.05)
+    assert kinds == pytest.approx([2 / 10, 7 / 10, 1 / 10], abs=0.06)
+    assert len(circles) / len(shapes) == pytest.approx(1 / 10, abs=0.05)
     ratios = torch.tensor([sigma / 0.3 for p in phantoms for sigma in p.inside])
     worse = ratios < 1
     assert float(worse.double().mean()) == pytest.approx(0.5, abs=0.06)
@@ -69,6 +69,26 @@ def test_objects_that_overlap_where_they_may() -> None:
     assert {len(phantom.shapes) for phantom in crowded} == {1}
 
 
+@pytest.mark.parametrize("body", BODIES)
+def test_huddled_objects_come_near_to_each_other_and_to_the_wall(body: Domain) -> None:
+    def distances(huddled: float) -> tuple[torch.Tensor, torch.Tensor]:
+        batch = ObjectSampler(seed=5, body=body, gap=0.03, huddled=huddled).batch(0, 60)
+        check_inside(body, batch)
+        wall, between = [], []
+        for phantom in batch:
+            outlines = [shape.outline(shape.parameters(), 96) for shape in phantom.shapes]
+            wall += [float(body.clearance(outline).min()) for outline in outlines]
+            for (one, curve), (other, second) in combinations(zip(phantom.shapes, outlines, strict=True), 2):
+                between.append(float(torch.cdist(curve, second).min()))
+                assert not type(one).within(one.parameters(), second, 0.0).any()
+                assert not type(other).within(other.parameters(), curve, 0.0).any()
+        return torch.tensor(wall), torch.tensor(between)
+
+    for loose, close in zip(distances(0.0), distances(1.0), strict=True):
+        assert float(close.min()) > 0.025
+        assert float((close < 0.12).double().mean()) > 1.5 * float((loose < 0.12).double().mean())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -79,6 +99,8 @@ def test_objects_that_overlap_where_they_may() -> None:
         ({"gap": 1.0}, "gap"),
         ({"outside": 0.0}, "outside conductivity"),
         ({"radius": 0.0}, "radius"),
+        ({"huddled": 1.5}, "huddled"),
+        ({"huddled": 0.5, "disjoint": False}, "keep a gap"),
     ],
 )
 def test_what_cannot_be(options: dict[str, object], said: str) -> None:

@@ -1,8 +1,9 @@
 """Scores of an image of any kind against a known body: position error, Dice, relative error of the conductivity.
 
 The nodes where an image shows something are those whose departure from the background is above a threshold: ½ for a
-probability, Otsu's for anything else. The departure is the value itself of a probability or an index, |σ - σ0| of a
-change, and |log σ/σ̃| of a conductivity, σ̃ its median over the body: half and twice as conductive depart alike.
+probability, Otsu's for anything else. The departure is the value itself of a probability or an index, and
+|σ - σ0| / (σ + σ0) of a conductivity, σ0 its median over the body: half and twice as conductive depart alike. A change
+is added to σ0 of the known body; where no body is known, its departure is |σ - σ0|.
 
 Reference: N. Otsu, "A threshold selection method from gray-level histograms", IEEE Transactions on Systems, Man, and
 Cybernetics 9 (1979).
@@ -23,8 +24,6 @@ Image = Float64[Tensor, "nx ny"]
 Mask = Bool[Tensor, "nx ny"]
 Quantity = Literal["probability", "index", "conductivity", "change"]
 """The meaning of an image: the probability of an inclusion, an index from 0 to 1, σ in S/m, or σ - σ0 in S/m."""
-
-_LEAST = 1e-3  # of the median: a conductivity below it is that of an insulator
 
 
 class Scores(NamedTuple):
@@ -49,24 +48,32 @@ def scores(image: Image, quantity: Quantity, domain: Domain, phantom: Phantom) -
     >>> score.position, score.dice, score.error
     (0.0, 1.0, None)
     """
-    found, truth = foreground(image, quantity, domain), indicator(domain, phantom)
+    found, truth = foreground(image, quantity, domain, phantom.outside), indicator(domain, phantom)
     error = relative_error(image, quantity, domain, phantom)
     return Scores(position_error(found, truth, domain), dice(found, truth), error)
 
 
-def foreground(image: Image, quantity: Quantity, domain: Domain) -> Mask:
-    """The nodes of the body where an image shows something."""
+def foreground(image: Image, quantity: Quantity, domain: Domain, outside: float | None = None) -> Mask:
+    """The nodes of the body where an image shows something; `outside` is σ0 of a change, where it is known."""
     inside = domain.inside()
-    away = departure(image, quantity, domain)
+    away = departure(image, quantity, domain, outside)
     return inside & (away > (0.5 if quantity == "probability" else otsu(away[inside])))
 
 
-def departure(image: Image, quantity: Quantity, domain: Domain) -> Image:
-    """How far each node departs from the background; 0 outside the body."""
+def departure(image: Image, quantity: Quantity, domain: Domain, outside: float | None = None) -> Image:
+    """How far each node departs from the background; `outside` is σ0 of a change, where it is known."""
     if quantity == "conductivity":
-        middle = image[domain.inside()].median().clamp(min=torch.finfo(image.dtype).tiny)
-        return (image / middle).clamp(min=_LEAST).log().abs().where(domain.inside(), 0.0)
-    return image.abs() if quantity == "change" else image
+        return _contrast(image, float(image[domain.inside()].median()), domain)
+    if quantity == "change":
+        return image.abs() if outside is None else _contrast(image + outside, outside, domain)
+    return image
+
+
+def _contrast(sigma: Image, outside: float, domain: Domain) -> Image:
+    """|σ - σ0| / (σ + σ0), 1 where linear images make σ negative."""
+    least = torch.finfo(sigma.dtype).tiny
+    found = sigma.clamp(min=least)
+    return ((found - outside).abs() / (found + max(outside, least))).where(domain.inside(), 0.0)
 
 
 def otsu(values: Float64[Tensor, "values"]) -> float:

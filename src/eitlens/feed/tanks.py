@@ -8,6 +8,7 @@ they lie, which device reads them, its errors and its noise are new each time a 
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from eitlens.domain import Disk
 from eitlens.electrodes import EmptyTank, Pattern, empty_tank
+from eitlens.errors import InputError
 from eitlens.feature.maps import MapCode, MapPrior, MapReading, mirrored, packed, turned
 from eitlens.forward.integral import BoundaryIntegralSolver
 from eitlens.measure.map_code import reductions
@@ -69,12 +71,20 @@ class Bodies(NamedTuple):
     def simulated(
         sampler: ObjectSampler, count: int, waves: int, device: torch.device, block: int
     ) -> "Bodies":
-        """The first tanks of a sampler, `block` of them solved at once."""
+        """The first tanks of a sampler, `block` of them solved at once.
+
+        Objects may be so close that the solver refuses them. It names one, so the whole block is left out.
+        """
         solver, parts = BoundaryIntegralSolver(Disk(4), nodes=_NODES), []
         for start in range(0, count, block):
             batch = sampler.batch(start, min(start + block, count), device)
             objects = (part.float() for part in _objects(batch, sampler.count))
-            parts.append((solver.modes(batch, waves).float(), *objects))
+            with suppress(InputError):
+                parts.append((solver.modes(batch, waves).float(), *objects))
+        if not parts:
+            raise InputError(
+                f"the solver refuses a body in every block of {block}: give the sampler a larger gap"
+            )
         return Bodies(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
     def moved(
