@@ -99,7 +99,8 @@ def logits(layer: LearnedIndex, bodies: Bodies) -> Tensor:
 def best_threshold(images: Tensor, truth: Tensor) -> float:
     """The logit above which a node counts as inside, with the largest mean Dice score."""
     tried = torch.quantile(images.flatten()[:: max(1, images.numel() // 10**6)], THRESHOLDS.to(images))
-    return max(tried.tolist(), key=lambda level: float(hard_dice(images - level, truth).mean()))
+    found = [float(hard_dice(images - level, truth).mean()) for level in tried]
+    return float(tried[found.index(max(found))])
 
 
 def scores(layer: LearnedIndex, validation: Bodies, test: Bodies) -> dict[str, float]:
@@ -126,7 +127,7 @@ def descend(layer: LearnedIndex, optimiser: torch.optim.Optimizer, bodies: Bodie
     """One step."""
     loss = fn.binary_cross_entropy_with_logits(layer(bodies.data), bodies.truth)
     optimiser.zero_grad()
-    loss.backward()
+    torch.autograd.backward(loss)
     optimiser.step()
     return float(loss.detach())
 
@@ -135,17 +136,14 @@ def train(
     layer: LearnedIndex, case: Case, training: Bodies, validation: Bodies, epochs: int
 ) -> tuple[LearnedIndex, int]:
     """The layer of the epoch with the least cross entropy in validation, and that epoch."""
-    rates = [
-        {"params": [layer.learned[part] for part in case.parts], "lr": RATE},
-        {"params": [layer.gain, layer.bias], "lr": FIT_RATE},
-    ]
+    groups, peaks = ([layer.learned[part] for part in case.parts], [layer.gain, layer.bias]), [RATE, FIT_RATE]
+    rates = [{"params": group, "lr": peak} for group, peak in zip(groups, peaks, strict=True)]
     optimiser, steps = torch.optim.Adam(rates), len(training.data) // BATCH
-    peaks = [group["lr"] for group in rates]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, peaks, epochs * steps, pct_start=RISE)
     order, best, kept = torch.Generator().manual_seed(1), float("inf"), (layer, 0)
     for epoch in range(epochs):
         shown = given(training, case, 1 + epoch)
-        for some in torch.randperm(len(shown.data), generator=order)[: steps * BATCH].split(BATCH):
+        for some in torch.split(torch.randperm(len(shown.data), generator=order)[: steps * BATCH], BATCH):
             descend(layer, optimiser, Bodies(shown.data[some], shown.truth[some]))
             schedule.step()
         loss = float(cross_entropy(logits(layer, validation), validation.truth).mean())

@@ -44,7 +44,8 @@ class Elements(NamedTuple):
     def dipoles(self) -> Dipoles:
         """R B⁻¹ ψ for all nodes and both axes."""
         solved = torch.linalg.solve(self.laplacian, self.gradient.mT)
-        return self.trace @ solved
+        found: Dipoles = self.trace @ solved
+        return found
 
     def extend(
         self, values: Float64[Tensor, "*batch boundary"], weight: float
@@ -124,4 +125,5 @@ def attend(
 ) -> Float64[Tensor, "*batch nodes"]:
     """C (Q * K) / (V * V)^½ with C = 1 / `size`, the norm of f - f0 on the boundary."""
     q, k, v = (torch.unflatten(x.flatten(-2) @ one, -1, (2, -1)) for one in found)
-    return (q * k).sum(-2) / v.norm(dim=-2) / size[..., None]
+    index: Tensor = (q * k).sum(-2) / torch.linalg.vector_norm(v, dim=-2) / size[..., None]
+    return index

@@ -94,7 +94,7 @@ class LearnedIndex(nn.Module):
     def forward(self, data: Values) -> Float[Tensor, "batch nx ny"]:
         """The logits."""
         logits = torch.einsum("bln,l->bn", self.index(data), self.gain) + self.bias
-        return logits.unflatten(-1, self.grid)
+        return torch.unflatten(logits, -1, self.grid)
 
 
 def normalised(data: Float[Tensor, "batch currents boundary"]) -> Float[Tensor, "batch features"]:

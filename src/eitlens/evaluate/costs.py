@@ -185,7 +185,7 @@ def _convolution(
     **__: object,
 ) -> int:
     """Operations of a convolution, none of a transposed one."""
-    return 0 if transposed else int(conv_flop_count(x, weight, out_shape))  # type: ignore[no-untyped-call]
+    return 0 if transposed else int(conv_flop_count(x, weight, out_shape))
 
 
 _SOFTMAX_ON_CPU = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _softmax_attention}
