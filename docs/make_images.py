@@ -1,6 +1,7 @@
 """The pictures of the documentation, made by the command line and the examples: `python docs/make_images.py`.
 
-They are kept small by a palette of 128 colours. docs/images/page.png is a screenshot of `eitlens serve`.
+They are kept small by a palette of 128 colours. docs/images/page.png is a screenshot of `eitlens serve`, and
+learned-index.png is from validation/learned_index.py, which takes minutes.
 """
 
 import subprocess
@@ -12,7 +13,7 @@ from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-FIGURES = ("fig1-pipeline", "fig3-noise", "direct-sampling", "theorem1")
+FIGURES = ("fig1-pipeline", "fig3-noise", "fig7-attention", "fig8-network", "direct-sampling", "theorem1")
 EXAMPLES = ("uncertainty", "noise_sweep")
 COLOURS = 128
 

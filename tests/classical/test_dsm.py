@@ -175,8 +175,21 @@ def test_gamma_weighs_the_frequencies() -> None:
     """On one Fourier mode the product grows by κ^{2γ} and the size by κ^γ, and so the index by κ^γ."""
     mode = currents.arclength(SMALL, 6)[4:5]
     kappa = 2 * math.pi * 3 / 8
-    plain, twice = direct_sampling(SMALL, mode, gamma=0.0), direct_sampling(SMALL, mode, gamma=0.5)
+    plain, twice = (direct_sampling(SMALL, mode, gamma=gamma, modes=16) for gamma in (0.0, 0.5))
     torch.testing.assert_close(twice, kappa**0.5 * plain)
+
+
+def test_the_papers_index_takes_all_frequencies_unless_told_otherwise() -> None:
+    """16 of them make it more than twice as large next to the boundary."""
+    whole = direct_sampling(SMALL, DISK, s=1.5, gamma=0.0)
+    torch.testing.assert_close(whole, direct_sampling(SMALL, DISK, 1.5, 0.0, 79))
+    few = direct_sampling(SMALL, DISK, 1.5, 0.0, 16)
+    near = SMALL.clearance(SMALL.nodes()) < 0.11
+    assert float((few / whole)[near].median()) > 2
+    torch.testing.assert_close(direct_sampling(SMALL, DISK), direct_sampling(SMALL, DISK, modes=16))
+    torch.testing.assert_close(
+        direct_sampling(Disk(8, 20), DISK[:, ::8]), direct_sampling(Disk(8, 20), DISK[:, ::8], modes=9)
+    )
 
 
 def test_bad_input_is_refused() -> None:

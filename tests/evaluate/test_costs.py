@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from eitlens.cli.models import models
 from eitlens.evaluate import costs, measure
-from eitlens.evaluate.costs import activation_bytes, operations
+from eitlens.evaluate.costs import activation_bytes, operations, printed_operations
 from eitlens.models import Network, create
 
 # 10⁹ operations of a forward pass at 201 × 201 by the published code: convolutions and matrix products, no
@@ -44,6 +44,39 @@ def test_operations_in_the_published_order(name: str, evaluation: str, gflops: f
         total, transforms = operations(create(name, faithful=True, evaluation=evaluation), 201)
     assert total / 1e9 == pytest.approx(gflops, rel=0.01)
     assert transforms == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "counted", "off"),
+    [
+        ("unet", 140.6, 5e-4),
+        ("unet-big", 184.1, 5e-4),
+        ("uit", 657.5, 2e-3),
+        ("cross-ut", 657.5, 3e-3),
+        ("hybrid-ut", 78.4, None),
+    ],
+)
+def test_the_paper_counts_convolutions_forward_and_attention_twice_as_much_again(
+    name: str, counted: float, off: float | None
+) -> None:
+    """Its profiler counts a little more, sums and products of single numbers. For the Hybrid UT it prints 427.5."""
+    cost = measure(name, timed=False)
+    assert cost.printed_gflops == pytest.approx(counted, rel=1e-3)
+    assert cost.published.gflops is not None
+    if off is None:
+        assert cost.published.gflops > 5 * cost.printed_gflops
+    else:
+        assert 0 <= cost.published.gflops - cost.printed_gflops + 0.05 < off * counted + 0.1
+
+
+def test_the_hybrid_ut_on_a_grid_twice_as_fine_comes_nearer_to_print() -> None:
+    with FakeTensorMode():
+        network = create("hybrid-ut", faithful=True, resolution=256)
+        assert 8e-9 * printed_operations(network, 201) == pytest.approx(313.7, abs=0.1)
+
+
+def test_networks_of_fourier_modes_are_not_counted_as_printed() -> None:
+    assert measure("fno", timed=False).printed_gflops is None
 
 
 def test_our_order_costs_less_in_operations_and_memory() -> None:

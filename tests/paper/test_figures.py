@@ -130,8 +130,11 @@ def test_the_levels_shown_are_first_coarsest_and_next():
 
 def test_theorem_1_sees_more_with_more_currents():
     found = theorems.study(Square(40), Phantom([Ellipse((0.2, 0.1), (0.3, 0.2), 0.5)]))
-    assert found.auc[-1] > 0.95 > found.auc[0]
-    assert found.error[-1] < found.error[0]
+    first, last = found.errors[0], found.errors[-1]
+    assert last.auc > 0.95 > first.auc
+    assert last.l2 < first.l2
+    assert last.largest > 0.9
+    assert last.best < last.l2
 
 
 def test_the_dice_of_an_image_is_that_of_table_1():

@@ -8,9 +8,11 @@ stays bounded as L grows if x is in the inclusion D and diverges if it is not. (
 λ_l ψ_l, the extension of (Λ_σ - Λ_σ0) g_l, over |λ_l|³, and one direction d; we add up two orthogonal
 directions. Its λ_l are called positive but are negative for σ > σ0: only |λ_l| enters.) Then
 
-    I_L = 1 - (2/π) arctan( (π ε / 2ρ) Θ_L ),     ρ > max_D Θ_L,
+    I_L = 1 - (2/π) arctan( (π ε / 2ρ) Θ_L ),     ρ > Θ_L,
 
-tends to 1 - O(ε) in D and to 0 outside.
+tends to 1 - O(ε) in D and to 0 outside, uniformly on sets that keep a distance from the interface. Not so on the
+whole body, as the theorem says: I_L is continuous and the indicator jumps, and Θ_L has no bound in D that holds for all
+L. What that means in numbers: docs/theory.md.
 """
 
 import math

@@ -83,7 +83,7 @@ def table2(
     batch: Annotated[int, typer.Option(min=1, help="Images a forward pass.")] = 1,
     device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[
-        bool, typer.Option("--time/--no-time", help="Whether to time, or only to count.")
+        bool, typer.Option("--time/--no-time", help="Whether to time, or to count and keep earlier speeds.")
     ] = True,
     root: Root = Path("."),
 ) -> None:
@@ -92,13 +92,14 @@ def table2(
     Example: eitlens benchmark table2 --machine "my laptop"
     """
     from eitlens.device import pick_device
-    from eitlens.paper.table2 import to_json
+    from eitlens.paper.table2 import to_json, with_speeds
 
     place = pick_device(device)
     title = machine or _machine(place)
     target = root / "results" / "table2" / f"{''.join(c if c.isalnum() else '-' for c in title.lower())}.json"
     check_writable(target)
     costs = measured(names, NODES, batch, str(place), timed)
+    costs = costs if timed else with_speeds(costs, target)
     make_folder(target.parent)
     write_json(target, to_json(title, batch, costs))
     _write(root)

@@ -4,7 +4,7 @@ Arithmetic and memory are counted without computing anything, on tensors that ha
 multiplication with an addition counts as two operations. Fourier transforms are counted apart: the usual
 figures for spectral networks leave the FFT out, and ours are matrix products. The paper's GFLOPs column is
 its profiler's for a batch of 8: it counts convolutions forward, matrix products forward and backward, and no
-transposed convolutions; ours is the forward pass of one image, all of it.
+transposed convolutions; ours is the forward pass of one image, all of it. `printed_operations` counts as the paper.
 """
 
 import statistics
@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
+from torch.utils.flop_counter import FlopCounterMode, conv_flop_count, sdpa_flop_count
 
+from eitlens.errors import InputError
 from eitlens.models.base import Network, Published
 from eitlens.models.fourier import Analysis, Synthesis
 from eitlens.models.registry import NETWORKS, create
@@ -25,6 +26,7 @@ from eitlens.models.registry import NETWORKS, create
 WARM_UP = 1  # runs: the first one allocates memory and chooses kernels
 LEAST_SECONDS = 0.5  # of timing: many runs of a fast network
 LEAST_RUNS = 3  # of a slow one, for a median
+PRINTED_BATCH = 8  # images of the paper's GFLOPs
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Cost:
         gflops: 10⁹ operations of a forward pass, without Fourier transforms.
         transform_gflops: 10⁹ operations of the Fourier transforms.
         activation_mib: mebibytes kept for the backward pass, in float32.
+        printed_gflops: 10⁹ operations of the published form, a batch of 8, counted as the paper's profiler does;
+            None for networks of Fourier modes, whose code the paper does not have or does not print as it counts.
         images_per_second: forward passes a second on the machine at hand, or None if not timed.
         published: the paper's row.
     """
@@ -48,6 +52,7 @@ class Cost:
     gflops: float
     transform_gflops: float
     activation_mib: float
+    printed_gflops: float | None
     images_per_second: float | None
     published: Published
 
@@ -62,6 +67,7 @@ def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed:
         network = create(name)
         total, transforms = operations(network, n)
         kept = activation_bytes(network, n)
+        printed = None if chosen.published.gflops is None else printed_operations(published_form(name), n)
     return Cost(
         preset=name,
         title=chosen.title,
@@ -69,6 +75,7 @@ def measure(name: str, n: int = 201, batch: int = 1, device: str = "cpu", timed:
         gflops=(total - transforms) / 1e9,
         transform_gflops=transforms / 1e9,
         activation_mib=kept / 2**20,
+        printed_gflops=printed and PRINTED_BATCH * printed / 1e9,
         images_per_second=speed(create(name), n, batch, device) if timed else None,
         published=chosen.published,
     )
@@ -86,6 +93,32 @@ def operations(network: Network, n: int) -> tuple[int, int]:
     }
     within = (sum(counts[f"{type(network).__name__}.{name}"].values()) for name in transforms)
     return counter.get_total_flops(), sum(within)
+
+
+def published_form(name: str) -> Network:
+    """The named network as published, where that differs from ours."""
+    try:
+        return create(name, faithful=True)
+    except InputError:  # it is no other
+        return create(name)
+
+
+def printed_operations(network: Network, n: int) -> int | None:
+    """What the paper's profiler counts of one image: convolutions forward, products of matrices forward and backward.
+
+    Transposed convolutions do not count. Linear maps of the channels are convolutions in the published code of the
+    networks in the shape of a U, so only the products of attention are products of matrices. A product costs twice as
+    much backward as forward. None for networks of Fourier modes.
+    """
+    if any(isinstance(module, Analysis | Synthesis) for module in network.modules()):
+        return None
+    network.train()  # the published form takes the kernel apart in evaluation alone
+    counter = FlopCounterMode(display=False, custom_mapping=_SOFTMAX_ON_CPU | _NO_TRANSPOSED)
+    with torch.no_grad(), counter:
+        network(network.random_input(1, n))
+    counts = counter.get_flop_counts()["Global"]
+    products = sum(count for kind, count in counts.items() if kind in _OF_ATTENTION)
+    return int(sum(counts.values()) + 2 * products)
 
 
 def activation_bytes(network: Network, n: int) -> int:
@@ -139,4 +172,22 @@ def _softmax_attention(q: Any, k: Any, v: Any, *_: object, **__: object) -> int:
     return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
 
 
+def _convolution(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    *_: object,
+    out_shape: Any = None,
+    **__: object,
+) -> int:
+    """Operations of a convolution, none of a transposed one."""
+    return 0 if transposed else int(conv_flop_count(x, weight, out_shape))
+
+
 _SOFTMAX_ON_CPU = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _softmax_attention}
+_NO_TRANSPOSED = {torch.ops.aten.convolution: _convolution}
+_OF_ATTENTION = (torch.ops.aten.bmm, *_SOFTMAX_ON_CPU)

@@ -42,8 +42,9 @@ attention (all convolutions have batch norms), and the Hybrid UT has five levels
 parameters are those of its own table of costs, or of its Table 1 where that has no such row. GFLOP: 10⁹ operations
 of the forward pass of one image, a multiplication with an addition counted as two; those of cosine and sine
 transforms, which are products with tables here, not FFTs, stand apart. The paper's column is its profiler's for a
-batch of 8, which counts convolutions forward, matrix products forward and backward, and no transposed
-convolutions: the two are not comparable. The batch of its speeds is not stated. With a batch of 8 arithmetic does
+batch of 8, which counts convolutions forward, matrix products forward and backward, and no transposed convolutions.
+The column before it counts the published form of our networks in the same way, those in the shape of a U: these two
+compare. The batch of its speeds is not stated. With a batch of 8 arithmetic does
 not decide on an H200: `uit-small` has a quarter of UIT's and is no faster."""
 
 
@@ -78,7 +79,8 @@ class Places:
     def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
         docs = self.root / "docs"
-        pages = (docs / "findings.md", docs / "measurements.md", self.root / "README.md")
+        names = ("findings.md", "measurements.md", "theory.md", "direct_sampling.md")
+        pages = (*(docs / name for name in names), self.root / "README.md")
         return tuple(page for page in pages if page.exists())
 
 

@@ -33,6 +33,7 @@ from eitlens.paper.published import published
 
 _QUOTE = re.compile(r"(?P<value>[^\s(>]+)<!--= (?P<source>[^>]+?) -->")
 _BEGIN, _END = "<!-- scores -->\n", "<!-- end of scores -->"
+_TINY = 5e-4  # four decimals would leave one digit of it
 _ON_CARDS = ("hard_dice", "soft_dice", "cross_entropy", "relative_l2", "calibration_error")
 
 
@@ -113,6 +114,8 @@ def _study(path: Path, keys: list[str], percent: bool) -> str:
     if not path.exists():
         return NONE
     value = _entry(json.loads(path.read_text(encoding="utf-8")), keys)
+    if not percent and 0 < abs(value) < _TINY:
+        return f"{value:.0e}"
     if not percent:
         return f"{value:g}" if value == int(value) else number(value)
     return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"

@@ -1,7 +1,7 @@
 """Table 2: the sizes of the networks and their costs, here, on a GPU, and in the paper."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from eitlens.models import names
 from eitlens.models.registry import NETWORKS
 from eitlens.paper.markdown import NONE, number, table
 from eitlens.paper.published import published
+
+_AGAIN = "run `eitlens benchmark table2` again"
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,17 @@ def to_json(machine: str, batch: int, costs: list[Cost]) -> dict[str, Any]:
     return {"machine": machine, "how": how, "rows": [asdict(cost) for cost in costs]}
 
 
+def with_speeds(costs: list[Cost], file: Path) -> list[Cost]:
+    """Costs that were counted and not timed, with the speeds that a file has from an earlier time."""
+    if not file.exists():
+        return costs
+    known = _measured(read_json(file, dict[str, Any], _AGAIN)).speeds
+    return [replace(cost, images_per_second=known.get(cost.preset)) for cost in costs]
+
+
 def read_costs(folder: Path) -> list[dict[str, Any]]:
     """Read the files of `eitlens benchmark table2`, one object a machine."""
-    again = "run `eitlens benchmark table2` again"
-    return [read_json(file, dict[str, Any], again) for file in sorted(folder.glob("*.json"))]
+    return [read_json(file, dict[str, Any], _AGAIN) for file in sorted(folder.glob("*.json"))]
 
 
 def table2(found: list[dict[str, Any]], recorded: Path) -> str:
@@ -39,7 +48,7 @@ def table2(found: list[dict[str, Any]], recorded: Path) -> str:
     machines = [one for one in map(_measured, found) if one.speeds] + _recorded(recorded)
     rows = {row["preset"]: row for one in reversed(found) for row in one["rows"]}
     heads = ["network", "layers", "width", "modes", "norm", "parameters", "paper"]
-    heads += ["GFLOP", "transforms, GFLOP", "GFLOP, paper (8 images)"]
+    heads += ["GFLOP", "transforms, GFLOP", "GFLOP, 8 images, as the paper counts", "paper"]
     heads += [f"images/s, {one.machine}, {one.how}" for one in machines] + ["images/s, paper"]
     return table(heads, [_row(name, rows.get(name, {}), machines) for name in names()])
 
@@ -57,6 +66,7 @@ def _row(name: str, row: dict[str, Any], machines: list[Measured]) -> list[str]:
         paper.parameters or (NONE if printed is None else printed.parameters),
         number(row.get("gflops"), form=".2f"),
         number(row.get("transform_gflops") or None, form=".2f"),
+        number(row.get("printed_gflops"), form=".1f"),
         number(paper.gflops, form="g"),
         *(_speed(one.speeds.get(name)) for one in machines),
         number(paper.speed, form="g"),

@@ -23,8 +23,8 @@ WIDTH = 11.0
 """Inches of Fig. 1: as little air between the panels as the arrows need."""
 CASES = ((1, 0.0), (3, 0.0), (3, 0.2))
 """Numbers of currents and noise levels of direct sampling: the paper's least and most of both."""
-EXPONENTS = {"the paper's exponents": (1.5, 0.0, 60), "equal exponents": (1.0, 1.0, 16)}
-"""The exponents s and γ of direct sampling and its frequencies: the paper's, and those that make a correlation."""
+EXPONENTS = {"the paper's exponents": (1.5, 0.0), "equal exponents": (1.0, 1.0)}
+"""The exponents s and γ of direct sampling: the paper's, and those that make a correlation."""
 
 
 def pipeline(studio: Studio, path: Path) -> str:
@@ -77,10 +77,10 @@ def draw_direct_sampling(studio: Studio, path: Path) -> str:
     """Draw the index of direct sampling for two choices of exponents, and how well it ranks the nodes."""
     level = studio.level_set
     with picture(path, len(EXPONENTS), len(CASES), 2.5) as axes:
-        for row, (name, (s, gamma, modes)) in zip(axes, EXPONENTS.items(), strict=True):
-            row[0].set_ylabel(f"{name}\ns = {s:g}, γ = {gamma:g}, {modes} frequencies")
+        for row, (name, (s, gamma)) in zip(axes, EXPONENTS.items(), strict=True):
+            row[0].set_ylabel(f"{name}\ns = {s:g}, γ = {gamma:g}")
             for panel, (currents, tau) in zip(row, CASES, strict=True):
-                index = direct_sampling(studio.square, studio.data(tau)[0, :currents], s, gamma, modes)
+                index = direct_sampling(studio.square, studio.data(tau)[0, :currents], s, gamma)
                 auc = area_under_curve(index, level < 0)
                 show_field(panel, index, f"L = {currents}, τ = {tau:g}: AUC {auc:.2f}")
                 outline(panel, level)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from eitlens.paper.figures import fields, networks, robustness, samples, scores, theorems
+from eitlens.paper.figures import diagrams, fields, networks, robustness, samples, scores, theorems
 from eitlens.paper.figures.studio import Studio
 
 Draw = Callable[[Studio, Path], str]
@@ -16,6 +16,8 @@ FIGURES: dict[str, Draw] = {
     "fig4-convergence": scores.convergence,
     "fig5-channels": fields.channels,
     "fig6-reconstructions": networks.reconstructions,
+    "fig7-attention": diagrams.attention,
+    "fig8-network": diagrams.network,
     "fig9-latents-unet": networks.unet_latents,
     "fig10-latents-uit": networks.uit_latents,
     "table1": scores.comparison,
