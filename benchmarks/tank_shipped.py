@@ -1,6 +1,6 @@
 """The folder of weights of a trained tank network: its weights in 8 bits, its calibration and its scores.
 
-    PYTHONPATH=src python3 benchmarks/tank_shipped.py out/tank src/eitlens/weights/tank
+    PYTHONPATH=src python3 benchmarks/tank_shipped.py out/tank src/eitlens/weights/tank results/tank.json
 
 The temperature and the limit of the misfit come from simulated tanks of one seed, the scores from those of another.
 Devices are random ones (`eitlens.feed.fleet`), a new one for each few bodies.
@@ -109,6 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("run", type=Path)
     parser.add_argument("target", type=Path)
+    parser.add_argument("scores", type=Path)
     parser.add_argument("--bodies", type=int, default=256)
     given = parser.parse_args()
     trained, prior = opened(given.run, CPU)
@@ -131,8 +132,8 @@ def main() -> None:
     example, _ = simulated(prior, SEEDS[1], given.bodies, pixels)
     exact, kept = outputs_of(network, example.code), outputs_of(shipped, example.code)
     rows = {"bodies": given.bodies, "seed": SEEDS[1], "before_calibration": scored(exact, example, 1.0)}
-    rows |= {"32 bits": scored(exact, example, temperature), "8 bits": scored(kept, example, temperature)}
-    write_json(given.target / "evaluation.json", rows)
+    rows |= {"32_bits": scored(exact, example, temperature), "8_bits": scored(kept, example, temperature)}
+    write_json(given.scores, rows)
     print(json.dumps({"temperature": temperature, "misfit": limit} | rows, indent=1))
 
 

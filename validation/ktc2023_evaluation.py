@@ -128,6 +128,19 @@ def evaluation(folder: Path, model: str | None) -> dict[str, float]:
     return left
 
 
+def summed(scores: dict[str, dict[str, list[list[float]]]]) -> dict[str, dict[str, dict[str, float]]]:
+    """The mean of each level, and three times their sum as for the 21 targets of the evaluation."""
+    told = {}
+    for name, kinds in scores.items():
+        means = {kind: [sum(row) / len(row) for row in rows] for kind, rows in kinds.items()}
+        means["chosen"] = means["refined"][:REFINED] + means["network"][REFINED:]
+        told[name] = {
+            kind: {f"level_{k}": value for k, value in enumerate(row, 1)} | {"of_21": 3 * sum(row)}
+            for kind, row in means.items()
+        }
+    return told
+
+
 def main() -> None:
     """Run the study."""
     parser = argparse.ArgumentParser()
@@ -142,7 +155,7 @@ def main() -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     left = evaluation(given.folder / "evaluation", given.model)
     scores = training(given.folder / "training", given.model)
-    told = {"refined_up_to_level": REFINED, "training": scores, "unexplained": left}
+    told = {"refined_up_to_level": REFINED, "training": scores, "means": summed(scores), "unexplained": left}
     write_json(RESULTS / "network.json", told)
     mean = sum(scores["v3"]["refined"][0]) / len(TARGETS)
     expect(mean >= BAR, f"training, level 1, refined: {mean:.3f}, at least {BAR}")

@@ -144,7 +144,7 @@ def test_from_files_to_files(tmp_path) -> None:
 def test_the_folder_of_weights_is_whole() -> None:
     held = {file.name for file in weights.find_tank(None).iterdir()}
     wanted = {"best.json", "best.safetensors", "maps.safetensors", "config.json", "calibration.json"}
-    assert wanted | {"evaluation.json", "log.jsonl", "card.md"} <= held
+    assert wanted | {"log.jsonl", "card.md"} <= held
 
 
 def test_outlines_explain_the_readings_better_than_circles() -> None:

@@ -38,6 +38,7 @@ _EQUAL = (
     1e-4  # of the readings, for a contact e times the others: less than noise, enough where nothing tells
 )
 _EXPLAINED = 0.02  # of the reference: where no more is left, the width is not looked for
+_WIDER = 0.8  # of it must be left at most with a width: without channels at electrodes that drive, any width will do
 _TELLING = 3  # fewer readings than this for each number that is fitted tell nothing
 _CHANGES = 1e-9  # of the largest reading: a reference below is zero, and the frames are differences
 
@@ -102,7 +103,7 @@ def fit_wide_tank(measurement: ElectrodeMeasurement) -> TankFit:
         wide = fit_tank(measurement, width=True)
     except InputError:  # too few readings to tell a width
         return fit
-    return wide if wide.residual < fit.residual else fit
+    return wide if wide.residual < _WIDER * fit.residual else fit
 
 
 def empty_readings(measurement: ElectrodeMeasurement) -> tuple[Readings, str]:

@@ -1,7 +1,8 @@
 """Refine the image of a tank: outlines of its objects that explain the readings through the exact solver.
 
 The connected pieces of the network's classes are where `eitlens.classical.outlines` begins. Outlines replace classes
-if they explain the readings. With many objects and few readings they do not always; then the network's image stays.
+if they explain the readings and keep every object. With many objects and few readings they do not always; then the
+network's image stays.
 """
 
 from dataclasses import replace
@@ -19,8 +20,8 @@ from eitlens.threads import free_cores_only
 
 ERRORS = ReadingErrors(relative=0.05, floor=0.1)
 """Of the changes: smaller ones make outlines of waves that are not there."""
-EXPLAINED = 0.12
-"""Of the changes may be left: good outlines of measured tanks leave 3 to 7 %."""
+EXPLAINED = 0.06
+"""Of the changes may be left: good outlines of measured tanks leave 3 to 6 %."""
 
 
 @free_cores_only()
@@ -48,6 +49,8 @@ def refined(
     if left > EXPLAINED:
         change = Refinement(0, before, left, f"outlines leave {left:.0%} of the changes unexplained")
         return replace(found, refinement=change)
+    if len(outlined.sign) < len(start[1]):
+        return replace(found, refinement=Refinement(0, before, left, "outlines lose an object"))
     change = Refinement(steps, before, left, "the classes are those of outlines that explain the readings")
     made = _drawn(found, phases, outlined)
     return replace(made, refinement=change, seconds=found.seconds + perf_counter() - begin)
