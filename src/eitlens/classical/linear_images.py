@@ -67,7 +67,8 @@ class LinearImages:
         x, y = torch.meshgrid(nodes, nodes, indexing="ij")
         r, theta = torch.hypot(x, y), torch.atan2(y, x)
         order = self.code.prior.order.to(nodes)[:, None, None]
-        twice = torch.where(order > 0, 2.0, 1.0) * _between(self.profile.to(nodes), r)
+        near = (2 * len(self.center) * r).clamp(max=1)  # waves around the centre end there
+        twice = torch.where(order > 0, 2 * near, 1.0) * _between(self.profile.to(nodes), r)
         turning = (self.code.prior.order > 0).to(nodes.device)
         real, imaginary = twice * (order * theta).cos(), (twice * (order * theta).sin())[turning]
         return _between(self.center.to(nodes)[None], r)[0], torch.cat([real, imaginary])
