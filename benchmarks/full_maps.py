@@ -1,4 +1,4 @@
-"""Images of σ on the disk from full boundary maps: the tasks of de Hoop, Kovachki, Lassas and Nelsen, from data to scores.
+"""Images of σ on the disk from full boundary maps, the tasks of de Hoop, Kovachki, Lassas and Nelsen: data to scores.
 
     PYTHONPATH=src python3 benchmarks/full_maps.py generate --task shape --samples 9500
     PYTHONPATH=src python3 benchmarks/full_maps.py train --task shape --samples 9500 --minutes 3
@@ -36,7 +36,7 @@ from full_maps_data import (
     read,
 )
 from full_maps_heads import HEADS, Head, relative_l1
-from full_maps_network import FullMap, at_nodes, linear_parts
+from full_maps_network import FullMap, LinearParts, at_nodes, linear_parts, network_config
 from safetensors.torch import load_file, save_file
 from tank import keep, resume
 from torch import Tensor, nn
@@ -44,7 +44,6 @@ from torch import Tensor, nn
 from eitlens.device import pick_device
 from eitlens.feature.noisy_maps import WhiteCode
 from eitlens.forward.rings import Rings
-from eitlens.models.flagship import FlagshipConfig
 from eitlens.phantom.disk_images import NODES, TASKS, DiskTask, task_of
 from eitlens.train import optimiser
 from eitlens.train.average import Average
@@ -85,7 +84,11 @@ def run(given: argparse.Namespace, task: DiskTask) -> Path:
 def training(given: argparse.Namespace) -> list[range]:
     """The training samples: those of the publication, and more from 10,000 on."""
     few = range(min(given.samples, len(TRAINING)))
-    return [few, range(TEST.stop, TEST.stop + given.samples - len(TRAINING))] if len(few) < given.samples else [few]
+    return (
+        [few, range(TEST.stop, TEST.stop + given.samples - len(TRAINING))]
+        if len(few) < given.samples
+        else [few]
+    )
 
 
 def make(given: argparse.Namespace, task: DiskTask, device: torch.device) -> None:
@@ -96,9 +99,7 @@ def make(given: argparse.Namespace, task: DiskTask, device: torch.device) -> Non
         generate(data(given, task), task, samples, how, device, given.chunk)
 
 
-def shown(
-    given: argparse.Namespace, task: DiskTask, device: torch.device
-) -> tuple[WhiteCode, Coded]:
+def shown(given: argparse.Namespace, task: DiskTask, device: torch.device) -> tuple[WhiteCode, Coded]:
     """The training samples as codes, and the code fitted to them."""
     parts = [read(data(given, task), samples, device) for samples in training(given)]
     code = WhiteCode.fit(parts[0].maps, given.modes)
@@ -106,15 +107,20 @@ def shown(
     return code, Coded(*(torch.cat(part) for part in zip(*map(tuple, each), strict=True)))
 
 
-def created(given: argparse.Namespace, head: Head, code: WhiteCode, known: Coded, device: torch.device) -> FullMap:
+def fitted(code: WhiteCode, head: Head, known: Coded, grid: int, side: int | None) -> LinearParts:
+    """The linear estimators, of the published training samples alone: more change nothing."""
+    few = slice(len(TRAINING))
+    return linear_parts(code, known.z[few], head.targets(known.log_sigma[few].float().exp()), grid, side)
+
+
+def created(
+    given: argparse.Namespace, head: Head, code: WhiteCode, known: Coded, device: torch.device
+) -> FullMap:
     """The network, which begins with linear estimates."""
     torch.manual_seed(given.seed)
-    config = FlagshipConfig(
-        **({"currents": 1, "modes": code.size, "fields": len(head.start[0]), "outputs": head.outputs, "grid": 16} | given.settings)
-    )
+    config = network_config(head, code, given.settings)
     network = FullMap(config, head)
-    parts = linear_parts(code, known.z, head.targets(known.log_sigma.double().exp()), config.grid, network.side)
-    network.begin_linear(*parts)
+    network.begin_linear(*fitted(code, head, known, config.grid, network.side))
     return network.to(device)
 
 
@@ -165,7 +171,7 @@ def train(given: argparse.Namespace, task: DiskTask, device: torch.device) -> No
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             outputs = network.pixels(inputs)
         loss = head.loss(outputs.float(), sigma, inside)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for each in optimisers:
             each.step()
@@ -174,7 +180,12 @@ def train(given: argparse.Namespace, task: DiskTask, device: torch.device) -> No
         step += 1
         if step % given.every == 0:
             speed = given.batch * (step - first) / max(now - elapsed, 1e-9)
-            row = {"step": step, "seconds": now, "loss": float(total) / given.every, "samples_per_second": speed}
+            row = {
+                "step": step,
+                "seconds": now,
+                "loss": float(total) / given.every,
+                "samples_per_second": speed,
+            }
             total.zero_()
             print(json.dumps(row), flush=True)
             with (out / "log.jsonl").open("a") as stream:
@@ -189,7 +200,10 @@ def train(given: argparse.Namespace, task: DiskTask, device: torch.device) -> No
 def write_code(given: argparse.Namespace, out: Path, code: WhiteCode, step: int, elapsed: float) -> None:
     """Write the code of the maps and what made the weights."""
     save_file({name: part.contiguous() for name, part in code.tensors().items()}, out / "code.safetensors")
-    told = {name: getattr(given, name) for name in ("samples", "modes", "batch", "lr", "clean", "seed", "settings")}
+    told = {
+        name: getattr(given, name)
+        for name in ("samples", "modes", "batch", "lr", "clean", "seed", "settings")
+    }
     told |= {"steps": step, "minutes": elapsed / 60}
     (out / "run.json").write_text(json.dumps(told, indent=1) + "\n")
 
@@ -199,10 +213,7 @@ def opened(given: argparse.Namespace, task: DiskTask, device: torch.device) -> t
     out, head = run(given, task), HEADS[task.name]
     code = WhiteCode.from_tensors(load_file(out / "code.safetensors"))
     settings = json.loads((out / "run.json").read_text())["settings"]
-    config = FlagshipConfig(
-        **({"currents": 1, "modes": code.size, "fields": len(head.start[0]), "outputs": head.outputs, "grid": 16} | settings)
-    )
-    network = FullMap(config, head)
+    network = FullMap(network_config(head, code, settings), head)
     network.load_state_dict(load_file(out / "average.safetensors"))
     return network.to(device).eval(), code
 
@@ -222,7 +233,13 @@ def score(given: argparse.Namespace, task: DiskTask, device: torch.device) -> No
         inputs = noisy_input(code, known.z, level * known.norm, draw)
         outputs = torch.cat([symmetric(network, code, part) for part in torch.split(inputs, given.chunk)])
         result["noise"][f"{level:g}"] = row = relative_l1(HEADS[task.name].sigma(outputs), truth)
-        print(task.name, given.samples, level, {name: round(value, 4) for name, value in row.items()}, flush=True)
+        print(
+            task.name,
+            given.samples,
+            level,
+            {name: round(value, 4) for name, value in row.items()},
+            flush=True,
+        )
     write(given, f"{task.name}_{given.samples}", result)
 
 
@@ -235,7 +252,9 @@ def symmetric(network: FullMap, code: WhiteCode, inputs: Tensor) -> Tensor:
         for quarter in range(4):
             z = inputs[:, -count:].double()
             z = code.mirrored(z) if mirror else z
-            z = code.turned(z, torch.full((len(z),), quarter * torch.pi / 2, dtype=z.dtype, device=device)).float()
+            z = code.turned(
+                z, torch.full((len(z),), quarter * torch.pi / 2, dtype=z.dtype, device=device)
+            ).float()
             both = torch.cat([torch.asinh(z), spread, torch.zeros_like(z[:, :1]), z], -1)
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
                 found = network.pixels(both)
@@ -253,7 +272,11 @@ def write(given: argparse.Namespace, name: str, result: dict[str, Any]) -> None:
 
 def device_name(device: torch.device) -> str:
     """What the result files call a device."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, threads: {torch.get_num_threads()}"
+    return (
+        torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"CPU, threads: {torch.get_num_threads()}"
+    )
 
 
 @torch.no_grad()
@@ -264,7 +287,7 @@ def linear(given: argparse.Namespace, task: DiskTask, device: torch.device) -> N
     index = range(TEST.start, TEST.start + given.test)
     test = coded(code, read(data(given, task), index, device))
     truth = task.images(torch.arange(index.start, index.stop, device=device))
-    mean, modes = linear_parts(code, known.z, head.targets(known.log_sigma.double().exp()), 8, None)[2:]
+    mean, modes = fitted(code, head, known, 8, None)[2:]
     simulation = json.loads((data(given, task) / "simulation.json").read_text())
     result: dict[str, Any] = {"task": task.name, "samples": given.samples, "device": device_name(device)}
     result |= {"modes": code.size, "simulation": simulation, "noise": {}}
@@ -283,22 +306,28 @@ def linear(given: argparse.Namespace, task: DiskTask, device: torch.device) -> N
 def newton(
     grid: Rings, code: WhiteCode, z: Tensor, truth: Tensor, mean: Tensor, modes: Tensor, waves: int
 ) -> list[dict[str, float]]:
-    """Scores after each step log σ ← log σ + B (z - z(σ)), B the linear estimator: Newton's with one derivative for all."""
-    inside = torch.hypot(*torch.meshgrid(*[torch.linspace(-1, 1, NODES, dtype=z.dtype)] * 2, indexing="ij")) <= 1
+    """Scores after each step log σ ← log σ + B (z - z(σ)), B the linear estimator: Newton with one derivative."""
+    inside = (
+        torch.hypot(*torch.meshgrid(*[torch.linspace(-1, 1, NODES, dtype=z.dtype)] * 2, indexing="ij")) <= 1
+    )
     log_sigma, scores = mean + torch.tensordot(z, modes, 1), []
     for step in range(_NEWTON_STEPS + 1):
         sigma = torch.where(inside.to(z.device), log_sigma.exp(), 1.0)
         scores.append(relative_l1(sigma, truth))
         print("Newton step", step, scores[-1], flush=True)
         if step < _NEWTON_STEPS:
-            seen = torch.cat([code.coordinates(grid.differences(part, waves)) for part in torch.split(sigma, BLOCK)])
+            seen = torch.cat(
+                [code.coordinates(grid.differences(part, waves)) for part in torch.split(sigma, BLOCK)]
+            )
             log_sigma = log_sigma + torch.tensordot(z - seen, modes, 1)
     return scores
 
 
 def main() -> None:
     """Generate, train, score, or all in turn."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("mode", choices=("generate", "train", "score", "linear", "all"))
     parser.add_argument("--task", choices=tuple(TASKS), help="all of them when left out")
     parser.add_argument("--out", type=Path, default=Path("out/full_maps"))
@@ -313,7 +342,9 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=len(TEST))
     parser.add_argument("--every", type=int, default=50, help="steps from row to row of the log")
     parser.add_argument("--kept", type=int, default=1000, help="steps from checkpoint to checkpoint")
-    parser.add_argument("--chunk", type=int, default=50, help="samples that are simulated, or imaged, at once")
+    parser.add_argument(
+        "--chunk", type=int, default=50, help="samples that are simulated, or imaged, at once"
+    )
     parser.add_argument("--rings", type=int, default=64)
     parser.add_argument("--angles", type=int, default=256)
     parser.add_argument("--waves", type=int, default=64)
@@ -329,7 +360,13 @@ def main() -> None:
     elif given.small:
         given.settings = SMALL | given.settings
     torch.set_float32_matmul_precision("high")
-    modes = {"generate": (make,), "train": (train,), "score": (score,), "linear": (linear,), "all": (make, train, score)}
+    modes = {
+        "generate": (make,),
+        "train": (train,),
+        "score": (score,),
+        "linear": (linear,),
+        "all": (make, linear, train, score),
+    }
     device = pick_device(given.device)
     for name in [given.task] if given.task else TASKS:
         for each in modes[given.mode]:

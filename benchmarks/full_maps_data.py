@@ -1,8 +1,8 @@
 """Samples of the tasks with full boundary maps: simulated in blocks on disk, and as codes for the training.
 
-A block has the maps of some samples, as float32 like the published kernels, and log σ on a coarser grid in half precision.
-Blocks that are there are not made again. Samples 0 … 9,499 are for training, 9,500 … 9,599 for validation, 9,600 … 9,999
-for the test, as in the publication; what comes after is more to train on.
+A block has the maps of some samples, as float32 like the published kernels, and log σ on a coarser grid in half
+precision. Blocks that are there are not made again. Samples 0 … 9,499 are for training, 9,500 … 9,599 for validation,
+9,600 … 9,999 for the test, as in the publication; what comes after is more to train on.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a network says of each pixel in the three tasks: its loss, and the image of σ that has the least expected L1 error.
+"""What a network says of each pixel in the three tasks: its loss, and the image of σ of the least expected L1 error.
 
 The published measure is Σ |σ̂ - σ| / Σ σ over the square, σ̂ = 1 outside the disk. So the best σ̂ at a place is the median
 of what σ can be there, each sample weighted by 1 / Σ σ. Of two phases the median is the likelier one. So the network is
@@ -105,7 +105,9 @@ class ThreePhases(Head):
         """The median values of the phases, where their indicators are above ½."""
         low, high = (sum(ThreePhase.ranges[name]) / 2 for name in ("resistor", "conductor"))
         return torch.where(
-            estimates[:, 0] > 0.5, low, torch.where(estimates[:, 1] > 0.5, high, torch.ones_like(estimates[:, 0]))
+            estimates[:, 0] > 0.5,
+            low,
+            torch.where(estimates[:, 1] > 0.5, high, torch.ones_like(estimates[:, 0])),
         )
 
 
@@ -134,7 +136,11 @@ class SmoothLog(Head):
         return estimates[:, 0].exp()
 
 
-HEADS: dict[str, Head] = {Shape.name: TwoPhases(), ThreePhase.name: ThreePhases(), Lognormal.name: SmoothLog()}
+HEADS: dict[str, Head] = {
+    Shape.name: TwoPhases(),
+    ThreePhase.name: ThreePhases(),
+    Lognormal.name: SmoothLog(),
+}
 
 
 def relative_l1(found: Tensor, truth: Tensor) -> dict[str, float]:

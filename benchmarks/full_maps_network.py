@@ -4,7 +4,7 @@ Its linear part, too, begins with the best linear estimates, at the centres of t
 last layer begins at zero, so the first image is the linear one.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from full_maps_heads import Head
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as fn
 
 from eitlens.classical.linear_images import LinearImages
+from eitlens.device import float32_products
 from eitlens.feature.noisy_maps import WhiteCode
 from eitlens.models.flagship import Flagship, FlagshipConfig
 from eitlens.phantom.disk_images import NODES
@@ -27,7 +28,7 @@ class LinearParts(NamedTuple):
 
 
 def linear_parts(code: WhiteCode, z: Tensor, targets: Tensor, grid: int, side: int | None) -> LinearParts:
-    """The estimators fitted to codes and targets (B, F, n, n), at cells and at pixels a `side`, or the published nodes."""
+    """The estimators fitted to codes and targets (B, F, n, n), at cells and at pixels a `side`, or at the nodes."""
     fitted = [LinearImages.fit(code, z, target) for target in targets.unbind(1)]
     nodes = torch.linspace(-1, 1, NODES, dtype=z.dtype, device=z.device) if side is None else centres(side, z)
     both = []
@@ -48,6 +49,13 @@ def at_nodes(outputs: Tensor, nodes: int) -> Tensor:
     x, y = torch.meshgrid(place, place, indexing="ij")
     places = torch.stack([y, x], -1).expand(len(outputs), -1, -1, -1)
     return fn.grid_sample(outputs, places, padding_mode="border", align_corners=False)
+
+
+def network_config(head: Head, code: WhiteCode, changes: dict[str, Any]) -> FlagshipConfig:
+    """The configuration for a task and a code."""
+    settings: dict[str, Any] = {"currents": 1, "modes": code.size, "grid": 16}
+    settings |= {"fields": len(head.start[0]), "outputs": head.outputs}
+    return FlagshipConfig(**(settings | changes))
 
 
 class FullMap(Flagship):
@@ -72,7 +80,7 @@ class FullMap(Flagship):
     def pixels(self, features: Tensor) -> Tensor:
         """The outputs: the linear estimate and what the network adds."""
         z = features[:, -self.config.modes :].float()
-        with torch.autocast(features.device.type, enabled=False):
+        with torch.autocast(features.device.type, enabled=False), float32_products(tf32=False):
             estimate = self.mean + torch.tensordot(z, self.modes, 1)
             begun = torch.einsum("of,bfxy->boxy", self.mix, estimate) + self.offset[:, None, None]
         found: Tensor = begun + super().pixels(features)

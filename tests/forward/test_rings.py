@@ -28,9 +28,7 @@ def test_a_uniform_disk_has_no_difference():
 def test_a_concentric_disk(inside):
     """Its eigenvalues are known; on 32 and 64 rings they are right to 1 and 0.5 %."""
     image = torch.where(radius() < 0.5, inside, 1.0).double()[None]
-    exact = torch.tensor(
-        [eigenvalue(k, Inclusion(0.5, inside)) - 1 / k for k in (1, 2)], dtype=torch.float64
-    )
+    exact = torch.tensor([eigenvalue(k, Inclusion(0.5, inside)) - 1 / k for k in (1, 2)], dtype=torch.float64)
     for rings, bound in ((32, 0.01), (64, 0.006)):
         found = Rings(rings, 4 * rings, 0.72, True).differences(image, WAVES)[0]
         assert float((found.diagonal()[:2] / exact - 1).abs().max()) < bound

@@ -1,8 +1,8 @@
 """The best linear estimate of an image on the disk from the code of a map, learned from examples and all their turns.
 
-Let c = z' + i z'' be the complex component of angular order m > 0 of a map (`eitlens.feature.noisy_maps`) and f_m(r) the
-Fourier coefficients of the image along circles. Of a body turned by α they are c e^{imα} and f_m e^{-imα}. So if bodies
-are as likely turned and mirrored, the best linear estimate has real profiles β,
+Let c = z' + i z'' be the complex component of angular order m > 0 of a map (`eitlens.feature.noisy_maps`) and f_m(r)
+the Fourier coefficients of the image along circles. Of a body turned by α they are c e^{imα} and f_m e^{-imα}. So if
+bodies are as likely turned and mirrored, the best linear estimate has real profiles β,
 
     f_0(r) = mean + Σ_k β_k(r) z_k,    f_m(r) = Σ_k β_k(r) conj(c_k),
 
@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float, Float64
 from torch import Tensor
 from torch.nn import functional as fn
 
@@ -41,11 +41,13 @@ class LinearImages:
     profile: Float64[Tensor, "profiles circles"]
 
     @staticmethod
-    def fit(code: WhiteCode, z: Codes, images: Images, circles: int = 64) -> "LinearImages":
+    def fit(
+        code: WhiteCode, z: Codes, images: Float[Tensor, "samples nodes nodes"], circles: int = 64
+    ) -> "LinearImages":
         """The estimator for these codes and images, and for all turned and mirrored ones."""
         order = code.prior.order.to(z.device)
         highest = int(order.max())
-        waves = torch.cat([_circles(part, circles, highest) for part in torch.split(images, _BLOCK)])
+        waves = torch.cat([_circles(part.double(), circles, highest) for part in torch.split(images, _BLOCK)])
         real, imaginary = code._parts(z)
         center = waves[:, :, 0].real.mean(0)
         profile = z.new_zeros(len(order), circles)
@@ -88,7 +90,8 @@ def _circles(images: Images, circles: int, highest: int) -> Tensor:
     place = torch.stack([r[:, None] * theta.sin(), r[:, None] * theta.cos()], -1)
     places = place.expand(len(images), -1, -1, -1)
     values = fn.grid_sample(images[:, None], places, align_corners=True)[:, 0]
-    return torch.fft.rfft(values)[..., : highest + 1] / angles
+    found: Tensor = torch.fft.rfft(values)[..., : highest + 1] / angles
+    return found
 
 
 def _between(
@@ -98,4 +101,5 @@ def _between(
     place = (r * profile.shape[-1] - 0.5).clamp(0, profile.shape[-1] - 1)
     low = place.floor().long().clamp(max=profile.shape[-1] - 2)
     part = place - low
-    return profile[:, low] * (1 - part) + profile[:, low + 1] * part
+    found: Tensor = profile[:, low] * (1 - part) + profile[:, low + 1] * part
+    return found

@@ -1,7 +1,7 @@
 """Kernels of Neumann-to-Dirichlet maps with a random field as noise, and their code: components by what noise leaves.
 
-The kernel of Λ_σ on boundary × boundary is κ(θ, θ') = Σ_vw M[v, w] w_v(θ) w_w(θ'), with the waves w_v of unit length. De
-Hoop, Kovachki, Lassas and Nelsen (arXiv 2511.20361) add to it δ ‖κ‖ times a random field of unit norm on the torus,
+The kernel of Λ_σ on boundary × boundary is κ(θ, θ') = Σ_vw M[v, w] w_v(θ) w_w(θ'), with the waves w_v of unit length.
+De Hoop, Kovachki, Lassas and Nelsen (arXiv 2511.20361) add to it δ ‖κ‖ times a random field of unit norm on the torus,
 whose coefficient of orders (j, k) has a deviation proportional to
 
     s_jk = (4π² (j² + k²) + τ²)^(-α/2),    (j, k) ≠ (0, 0),    τ = 10, α = 1.5 (`KernelNoise`).
@@ -76,9 +76,7 @@ class KernelNoise:
     tau: float = 10.0
     alpha: float = 1.5
 
-    def sizes(
-        self, one: Float64[Tensor, "*any"], other: Float64[Tensor, "*any"]
-    ) -> Float64[Tensor, "*any"]:
+    def sizes(self, one: Float64[Tensor, "*any"], other: Float64[Tensor, "*any"]) -> Float64[Tensor, "*any"]:
         """The deviation of the coefficient of orders (j, k), so that those up to 128 have a sum of squares of 1."""
         orders = torch.arange(-POINTS // 2, POINTS // 2, dtype=torch.float64)
         every = self._raw(orders[:, None], orders)
@@ -91,17 +89,19 @@ class KernelNoise:
         order = torch.arange(1, count + 1, dtype=torch.float64).repeat(2)
         return self.sizes(order[:, None], order)
 
-    def draw(self, batch: int, count: int, generator: torch.Generator) -> Float64[Tensor, "batch waves waves"]:
+    def draw(
+        self, batch: int, count: int, generator: torch.Generator
+    ) -> Float64[Tensor, "batch waves waves"]:
         """Noise of level 1, not symmetric."""
         white = torch.randn(
             batch, 2 * count, 2 * count, generator=generator, dtype=torch.float64, device=generator.device
         )
         return white * self.deviations(count).to(white)
 
-    def _raw(
-        self, one: Float64[Tensor, "*any"], other: Float64[Tensor, "*any"]
-    ) -> Float64[Tensor, "*any"]:
-        return (4 * math.pi**2 * (one.square() + other.square()) + self.tau**2) ** (-self.alpha / 2)
+    def _raw(self, one: Float64[Tensor, "*any"], other: Float64[Tensor, "*any"]) -> Float64[Tensor, "*any"]:
+        square: Tensor = 4 * math.pi**2 * (one.square() + other.square()) + self.tau**2
+        raw: Tensor = square ** (-self.alpha / 2)
+        return raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,8 @@ class WhiteCode:
     @cached_property
     def strengths(self) -> Float64[Tensor, "modes"]:
         """|a_i|: a component is read with the deviation t / |a_i|."""
-        return self.prior.modes.flatten(1).norm(dim=1)
+        size: Tensor = torch.linalg.vector_norm(self.prior.modes.flatten(1), dim=1)
+        return size
 
     @cached_property
     def orders(self) -> Float64[Tensor, "modes"]:

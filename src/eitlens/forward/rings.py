@@ -26,6 +26,7 @@ Second order in the size of the rings where σ is smooth, first order across the
 import math
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float64
@@ -93,7 +94,7 @@ class Rings:
         """The map of the disk of radius `reach`, from r ∂u/∂r to u."""
         counts = self.counts()
         total = _ring(_along(polar, 0, counts[0]))
-        for i, (inner, outer) in enumerate(zip(counts[:-1], counts[1:], strict=True)):
+        for i, (inner, outer) in enumerate(pairwise(counts)):
             middle = slice(_PARTS * i + _PARTS // 2, _PARTS * (i + 1) + _PARTS // 2)
             joined = _joined(total, _across(polar, middle, outer), inner)
             total = joined + _ring(_along(polar, i + 1, outer))
@@ -107,10 +108,11 @@ class Rings:
 
 def _along(polar: Polar, ring: int, count: int) -> Conductances:
     """Conductances from node j to j + 1 of a ring."""
-    parts = polar[:, _PARTS * ring : _PARTS * (ring + 1)].unflatten(-1, (count, -1))
+    parts = torch.unflatten(polar[:, _PARTS * ring : _PARTS * (ring + 1)], -1, (count, -1))
     row = torch.arange(_PARTS * ring, _PARTS * (ring + 1), device=polar.device) + 0.5
     series = (2 * math.pi / (count * parts.shape[-1])) * parts.reciprocal().sum(-1)
-    return (1 / (row[:, None] * series)).sum(1)
+    found: Tensor = (1 / (row[:, None] * series)).sum(1)
+    return found
 
 
 def _across(polar: Polar, rows: slice, count: int) -> Conductances:
@@ -118,8 +120,9 @@ def _across(polar: Polar, rows: slice, count: int) -> Conductances:
     row = torch.arange(polar.shape[1], device=polar.device)[rows] + 0.5
     series = (1 / (row[:, None] * polar[:, rows])).sum(1)
     width = polar.shape[-1] // count
-    parts = series.reciprocal().roll(width // 2, -1).unflatten(-1, (count, width))
-    return (2 * math.pi / polar.shape[-1]) * parts.sum(-1)
+    parts = torch.unflatten(series.reciprocal().roll(width // 2, -1), -1, (count, width))
+    found: Tensor = (2 * math.pi / polar.shape[-1]) * parts.sum(-1)
+    return found
 
 
 def _ring(along: Conductances) -> Matrices:
@@ -141,7 +144,8 @@ def _joined(
         reached = across[:, :, None] * between
         factor = torch.linalg.cholesky(total + between.mT @ reached)
         half = torch.linalg.solve_triangular(factor, reached.mT, upper=False)
-    return torch.diag_embed(across) - half.mT @ half
+    found: Tensor = torch.diag_embed(across) - half.mT @ half
+    return found
 
 
 @cache
@@ -175,4 +179,5 @@ def _continued(map_at_reach: Maps, reach: float) -> Maps:
     reflected = carried[:, None] * torch.linalg.solve(map_at_reach + eye, map_at_reach - eye) * carried
     found = torch.linalg.solve(eye - reflected, 2 * reflected) * order.rsqrt()
     found = order.rsqrt()[:, None] * found
-    return (found + found.mT) / 2
+    symmetric: Tensor = (found + found.mT) / 2
+    return symmetric

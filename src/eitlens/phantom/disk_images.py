@@ -4,11 +4,11 @@ All begin with a Gaussian field on [-1, 1]², with z = (x + 1) / 2 in the unit s
 
     U(x) = Σ_k 2 τ^(α-1) (π² |k|² + τ²)^(-α/2) ξ_k cos(π k₁ z₁) cos(π k₂ z₂),   k ∈ {0, 1, …}², k ≠ 0,
 
-ξ_k independent and standard normal: the covariance (τ² - Δ)^(-α) of the square with a flux of zero at its sides. A field
-is about as smooth as α - 1 derivatives, and its lengths are about 1/τ.
+ξ_k independent and standard normal: the covariance (τ² - Δ)^(-α) of the square with a flux of zero at its sides. A
+field has about α - 1 derivatives, and its lengths are about 1/τ.
 
 - `Shape`: σ = 100 where U >= 0, else 1, and 1 beyond the radius 0.7.
-- `ThreePhase`: two fields with one τ and α; σ is 1 where U₁ < 0, elsewhere one value where U₂ >= 0 and another where not.
+- `ThreePhase`: two fields with one τ and α; σ is 1 where U₁ < 0, elsewhere one value where U₂ >= 0, another where not.
 - `Lognormal`: σ = 1 + w (e^U - 1); the weight w(|x|) is 1 to an inner radius a, 0 from an outer radius b, and between
   them ½ (1 + tanh((1/(r - a) + 1/(r - b)) / s)).
 
@@ -54,10 +54,11 @@ def gaussian_fields(
     seed: int, index: Int64[Tensor, "samples"], tau: Each, alpha: Each, nodes: int, stream: int
 ) -> Images:
     """U at nodes × nodes points of [-1, 1]², [i, j] at x_i and y_j."""
-    draws = normal(seed, index, WAVES**2, stream).unflatten(-1, (WAVES, WAVES))
+    draws = torch.unflatten(normal(seed, index, WAVES**2, stream), -1, (WAVES, WAVES))
     place = torch.linspace(0, math.pi, nodes, dtype=torch.float64, device=index.device)
     cosines = torch.cos(place[:, None] * torch.arange(WAVES, device=index.device))
-    return cosines @ (matern_amplitudes(tau, alpha) * draws) @ cosines.T
+    found: Tensor = cosines @ (matern_amplitudes(tau, alpha) * draws) @ cosines.T
+    return found
 
 
 def radii(nodes: int, device: torch.device) -> Float64[Tensor, "nodes nodes"]:
@@ -82,7 +83,8 @@ class DiskTask(ABC):
         """The parameters of some samples by name."""
         draws = uniform(self.seed, index, len(self.ranges), stream=0)
         return {
-            name: low + (high - low) * draws[:, k] for k, (name, (low, high)) in enumerate(self.ranges.items())
+            name: low + (high - low) * draws[:, k]
+            for k, (name, (low, high)) in enumerate(self.ranges.items())
         }
 
     def fields(self, index: Int64[Tensor, "samples"], nodes: int, stream: int) -> Images:
