@@ -5,16 +5,18 @@
     PYTHONPATH=src python3 benchmarks/full_maps.py score --task shape --samples 9500
     PYTHONPATH=src python3 benchmarks/full_maps.py all --minutes 3              # the three tasks, one after the other
     PYTHONPATH=src python3 benchmarks/full_maps.py linear --task lognormal      # without a network, on a CPU
+    PYTHONPATH=src python3 benchmarks/full_maps.py simulator --task lognormal   # its errors and its speed
     PYTHONPATH=src python3 benchmarks/full_maps.py all --toy --device cpu       # all of it, tiny, in a minute
 
 `generate` simulates what is not there yet, test and validation too; more than 9,500 `--samples` stand for endless data.
 `train` goes on from its checkpoint. `score` writes results/full_maps/TASK_SAMPLES.json with one entry a noise level,
-and `linear` results/full_maps/TASK_linear.json. What was learned on the way: benchmarks/full_maps.md; the page:
-docs/full_maps.md.
+`linear` and `simulator` write TASK_linear.json and TASK_simulator.json beside it. What was learned on the way:
+benchmarks/full_maps.md; the page: docs/full_maps.md.
 """
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +62,7 @@ TOY: dict[str, Any] = {
     "batch": 8,
     "every": 5,
     "test": 8,
+    "check": 2,
     "rings": 8,
     "angles": 32,
     "waves": 12,
@@ -102,7 +105,7 @@ def make(given: argparse.Namespace, task: DiskTask, device: torch.device) -> Non
 def shown(given: argparse.Namespace, task: DiskTask, device: torch.device) -> tuple[WhiteCode, Coded]:
     """The training samples as codes, and the code fitted to them."""
     parts = [read(data(given, task), samples, device) for samples in training(given)]
-    code = WhiteCode.fit(parts[0].maps, given.modes)
+    code = WhiteCode.fit(parts[0].maps(), given.modes)
     each = [coded(code, part) for part in parts]
     return code, Coded(*(torch.cat(part) for part in zip(*map(tuple, each), strict=True)))
 
@@ -303,6 +306,30 @@ def linear(given: argparse.Namespace, task: DiskTask, device: torch.device) -> N
     write(given, f"{task.name}_linear", result)
 
 
+def simulator(given: argparse.Namespace, task: DiskTask, device: torch.device) -> None:
+    """Errors of the maps of a few samples, relative to those on twice as fine rings, and samples a second."""
+    images = task.images(torch.arange(given.check, device=device))
+    fine = Rings(2 * given.rings, 2 * given.angles, task.reach, task.sharp).differences(images, given.waves)
+    result: dict[str, Any] = {"task": task.name, "device": device_name(device), "samples": given.check}
+    result |= {"error": {}, "samples_per_second": {}}
+    for divisor in (2, 1):
+        grid = Rings(given.rings // divisor, given.angles // divisor, task.reach, task.sharp)
+        waves = min(given.waves, grid.angles // 2 - 1)
+        grid.differences(images, waves)
+        start = time.monotonic()
+        found = grid.differences(images, waves)
+        result["samples_per_second"][grid.rings] = given.check / (
+            float(found.sum() * 0) + time.monotonic() - start
+        )
+        keep_waves = torch.cat([torch.arange(waves), given.waves + torch.arange(waves)])
+        part = fine[:, keep_waves[:, None], keep_waves]
+        error = (found - part).square().sum((1, 2)).sqrt() / part.square().sum((1, 2)).sqrt()
+        result["error"][grid.rings] = float(error.mean())
+    result["load"] = round(os.getloadavg()[0], 1)
+    print(json.dumps(result), flush=True)
+    write(given, f"{task.name}_simulator", result)
+
+
 def newton(
     grid: Rings, code: WhiteCode, z: Tensor, truth: Tensor, mean: Tensor, modes: Tensor, waves: int
 ) -> list[dict[str, float]]:
@@ -328,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=("generate", "train", "score", "linear", "all"))
+    parser.add_argument("mode", choices=("generate", "train", "score", "linear", "simulator", "all"))
     parser.add_argument("--task", choices=tuple(TASKS), help="all of them when left out")
     parser.add_argument("--out", type=Path, default=Path("out/full_maps"))
     parser.add_argument("--results", type=Path, default=Path("results/full_maps"))
@@ -340,6 +367,7 @@ def main() -> None:
     parser.add_argument("--clean", type=float, default=_CLEAN, help="part of the samples without noise")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--test", type=int, default=len(TEST))
+    parser.add_argument("--check", type=int, default=4, help="samples that are simulated more finely")
     parser.add_argument("--every", type=int, default=50, help="steps from row to row of the log")
     parser.add_argument("--kept", type=int, default=1000, help="steps from checkpoint to checkpoint")
     parser.add_argument(
@@ -365,7 +393,8 @@ def main() -> None:
         "train": (train,),
         "score": (score,),
         "linear": (linear,),
-        "all": (make, linear, train, score),
+        "simulator": (simulator,),
+        "all": (make, simulator, linear, train, score),
     }
     device = pick_device(given.device)
     for name in [given.task] if given.task else TASKS:

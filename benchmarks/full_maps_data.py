@@ -25,6 +25,7 @@ TRAINING, VALIDATION, TEST = range(9_500), range(9_500, 9_600), range(9_600, 10_
 BLOCK = 100
 """Samples of a file; the splits end where blocks do."""
 SEED = 2025
+_TOGETHER = 2000  # maps that are unpacked at once, to save memory
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,20 @@ def simulated(task: DiskTask, index: Tensor, how: Resolution) -> dict[str, Tenso
 
 
 class Samples(NamedTuple):
-    """Maps, float64, and log σ of some samples."""
+    """Upper triangles of maps, their highest order, and log σ of some samples."""
 
-    maps: Tensor
+    packed: Tensor
+    waves: int
     log_sigma: Tensor
+
+    def maps(self, rows: slice = slice(None)) -> Tensor:
+        """The symmetric matrices of some, in float64."""
+        packed = self.packed[rows].double()
+        maps = packed.new_zeros(len(packed), 2 * self.waves, 2 * self.waves)
+        row, column = torch.triu_indices(2 * self.waves, 2 * self.waves, device=packed.device)
+        maps[:, row, column] = packed
+        maps[:, column, row] = packed
+        return maps
 
 
 def read(folder: Path, samples: range, device: torch.device) -> Samples:
@@ -92,16 +103,7 @@ def read(folder: Path, samples: range, device: torch.device) -> Samples:
     blocks = [load_file(folder / f"{first:07d}.safetensors") for first in firsts]
     here = slice(samples.start - firsts.start, samples.stop - firsts.start)
     packed, images = (torch.cat([block[name] for block in blocks])[here] for name in ("maps", "log_sigma"))
-    return Samples(unpacked(packed, waves).to(device), images.to(device))
-
-
-def unpacked(packed: Tensor, waves: int) -> Tensor:
-    """Symmetric matrices from their upper triangles."""
-    maps = torch.zeros(len(packed), 2 * waves, 2 * waves, dtype=torch.float64)
-    row, column = torch.triu_indices(2 * waves, 2 * waves)
-    maps[:, row, column] = packed.double()
-    maps[:, column, row] = packed.double()
-    return maps
+    return Samples(packed.to(device), waves, images.to(device))
 
 
 class Coded(NamedTuple):
@@ -118,7 +120,12 @@ class Coded(NamedTuple):
 
 def coded(code: WhiteCode, samples: Samples) -> Coded:
     """Samples as codes."""
-    return Coded(code.coordinates(samples.maps), map_norms(samples.maps), samples.log_sigma)
+    z, norms = [], []
+    for first in range(0, len(samples.packed), _TOGETHER):
+        maps = samples.maps(slice(first, first + _TOGETHER))
+        z.append(code.coordinates(maps))
+        norms.append(map_norms(maps))
+    return Coded(torch.cat(z), torch.cat(norms), samples.log_sigma)
 
 
 def noisy_input(code: WhiteCode, z: Tensor, size: Tensor, draw: torch.Generator) -> Tensor:

@@ -25,9 +25,9 @@ CPU = torch.device("cpu")
 
 def known(task: Lognormal | Shape, count: int) -> tuple[WhiteCode, data.Coded]:
     made = data.simulated(task, torch.arange(count), HOW)
-    maps = data.unpacked(made["maps"], HOW.waves)
-    code = WhiteCode.fit(maps, 40)
-    return code, data.coded(code, data.Samples(maps, made["log_sigma"]))
+    samples = data.Samples(made["maps"], HOW.waves, made["log_sigma"])
+    code = WhiteCode.fit(samples.maps(), 40)
+    return code, data.coded(code, samples)
 
 
 def test_blocks_are_made_once_and_read_again(tmp_path, capsys):
@@ -39,7 +39,8 @@ def test_blocks_are_made_once_and_read_again(tmp_path, capsys):
     found = data.read(tmp_path, range(50, 150), CPU)
     expected = data.simulated(task, torch.arange(50, 52), HOW)
     assert torch.equal(found.log_sigma[:2], expected["log_sigma"])
-    assert torch.equal(found.maps[:2], data.unpacked(expected["maps"], HOW.waves))
+    assert torch.equal(found.packed[:2], expected["maps"])
+    assert torch.equal(found.maps(slice(2)), found.maps(slice(2)).mT)
     with pytest.raises(InputError, match="from 200 on"):
         data.read(tmp_path, range(100, 300), CPU)
     with pytest.raises(InputError, match="simulated otherwise"):
