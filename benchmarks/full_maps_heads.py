@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as fn
 
-from eitlens.phantom.disk_images import Lognormal, Shape, ThreePhase, radii
+from eitlens.phantom.disk_images import LognormalTask, ShapeTask, ThreePhaseTask, radii
 
 
 class Head(ABC):
@@ -66,11 +66,11 @@ class TwoPhases(Head):
 
     def sigma(self, outputs: Tensor) -> Tensor:
         """The likelier of both."""
-        return torch.where(outputs[:, 0] > 0, Shape.contrast, 1.0)
+        return torch.where(outputs[:, 0] > 0, ShapeTask.contrast, 1.0)
 
     def linear_sigma(self, estimates: Tensor) -> Tensor:
         """The nearer of both."""
-        return torch.where(estimates[:, 0] > 0.5, Shape.contrast, 1.0)
+        return torch.where(estimates[:, 0] > 0.5, ShapeTask.contrast, 1.0)
 
 
 class ThreePhases(Head):
@@ -103,7 +103,7 @@ class ThreePhases(Head):
 
     def linear_sigma(self, estimates: Tensor) -> Tensor:
         """The median values of the phases, where their indicators are above ½."""
-        low, high = (sum(ThreePhase.ranges[name]) / 2 for name in ("resistor", "conductor"))
+        low, high = (sum(ThreePhaseTask.ranges[name]) / 2 for name in ("resistor", "conductor"))
         return torch.where(
             estimates[:, 0] > 0.5,
             low,
@@ -137,9 +137,9 @@ class SmoothLog(Head):
 
 
 HEADS: dict[str, Head] = {
-    Shape.name: TwoPhases(),
-    ThreePhase.name: ThreePhases(),
-    Lognormal.name: SmoothLog(),
+    ShapeTask.name: TwoPhases(),
+    ThreePhaseTask.name: ThreePhases(),
+    LognormalTask.name: SmoothLog(),
 }
 
 

@@ -17,13 +17,13 @@ from full_maps_network import FullMap, linear_parts, network_config  # noqa: E40
 
 from eitlens.errors import InputError  # noqa: E402
 from eitlens.feature.noisy_maps import WhiteCode  # noqa: E402
-from eitlens.phantom.disk_images import Lognormal, Shape, radii, task_of  # noqa: E402
+from eitlens.phantom.disk_images import LognormalTask, ShapeTask, radii, task_of  # noqa: E402
 
 HOW = data.Resolution(rings=8, angles=32, waves=10, nodes=64)
 CPU = torch.device("cpu")
 
 
-def known(task: Lognormal | Shape, count: int) -> tuple[WhiteCode, data.Coded]:
+def known(task: LognormalTask | ShapeTask, count: int) -> tuple[WhiteCode, data.Coded]:
     made = data.simulated(task, torch.arange(count), HOW)
     samples = data.Samples(made["maps"], HOW.waves, made["log_sigma"])
     code = WhiteCode.fit(samples.maps(), 40)
@@ -31,7 +31,7 @@ def known(task: Lognormal | Shape, count: int) -> tuple[WhiteCode, data.Coded]:
 
 
 def test_blocks_are_made_once_and_read_again(tmp_path, capsys):
-    task = Shape(1)
+    task = ShapeTask(1)
     data.generate(tmp_path, task, range(200), HOW, CPU, 50)
     capsys.readouterr()
     data.generate(tmp_path, task, range(200), HOW, CPU, 50)
@@ -49,7 +49,7 @@ def test_blocks_are_made_once_and_read_again(tmp_path, capsys):
 
 def test_codes_and_images_move_together():
     """The code of a moved body is that of its moved image."""
-    task = Lognormal(2)
+    task = LognormalTask(2)
     code, shown = known(task, 30)
     z, sigma = data.moved(code, shown, 64, task.sharp, torch.Generator().manual_seed(0))
     nodes = torch.nn.functional.interpolate(sigma[:, None].double(), 65, mode="bilinear", align_corners=True)
@@ -60,7 +60,7 @@ def test_codes_and_images_move_together():
 
 
 def test_noise_of_size_zero_changes_nothing():
-    code, shown = known(Shape(1), 30)
+    code, shown = known(ShapeTask(1), 30)
     inputs = data.noisy_input(code, shown.z, torch.zeros(30).double(), torch.Generator())
     assert torch.equal(inputs[:, -code.size :], shown.z.float())
     assert not inputs[:, code.size : 2 * code.size].any()
@@ -94,7 +94,7 @@ def test_the_published_measure():
 
 
 def test_the_network_begins_with_the_linear_estimate():
-    task, head = Lognormal(2), heads.HEADS["lognormal"]
+    task, head = LognormalTask(2), heads.HEADS["lognormal"]
     code, shown = known(task, 30)
     small = {"width": 64, "layers": 1, "heads": 2, "hidden": 16, "fine": 8, "grid": 8}
     network = FullMap(network_config(head, code, small), head)

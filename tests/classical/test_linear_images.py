@@ -7,13 +7,13 @@ import torch
 from eitlens.classical.linear_images import LinearImages
 from eitlens.feature.noisy_maps import WhiteCode
 from eitlens.forward.rings import Rings
-from eitlens.phantom.disk_images import Lognormal
+from eitlens.phantom.disk_images import LognormalTask
 
 WAVES, COUNT = 8, 60
 
 
 def example() -> tuple[WhiteCode, torch.Tensor, torch.Tensor]:
-    task = Lognormal(5)
+    task = LognormalTask(5)
     images = task.images(torch.arange(COUNT), 64)
     maps = Rings(8, 32, task.reach, False).differences(images, WAVES)
     code = WhiteCode.fit(maps, 40)

@@ -16,13 +16,13 @@ from eitlens.feature.noisy_maps import (
     uniform_map,
 )
 from eitlens.forward.rings import Rings
-from eitlens.phantom.disk_images import Shape
+from eitlens.phantom.disk_images import ShapeTask
 
 WAVES = 6
 
 
 def some_maps(count: int) -> torch.Tensor:
-    task = Shape(3)
+    task = ShapeTask(3)
     return Rings(8, 32, task.reach, True).differences(task.images(torch.arange(count), 64), WAVES)
 
 

@@ -8,9 +8,9 @@ import torch
 from eitlens.errors import InputError
 from eitlens.phantom.disk_images import (
     TASKS,
-    Lognormal,
-    Shape,
-    ThreePhase,
+    LognormalTask,
+    ShapeTask,
+    ThreePhaseTask,
     gaussian_fields,
     matern_amplitudes,
     radii,
@@ -67,14 +67,14 @@ def test_the_spectrum_is_the_closed_form():
 
 
 def test_half_of_the_inner_disk_of_a_shape_conducts():
-    image = Shape(SEED).images(torch.arange(120), 64)
+    image = ShapeTask(SEED).images(torch.arange(120), 64)
     assert image.unique().tolist() == [1.0, 100.0]
-    inside = radii(64, image.device) <= Shape.radius
+    inside = radii(64, image.device) <= ShapeTask.radius
     assert float((image[:, inside] > 1).double().mean()) == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_phases_have_their_shares_and_values():
-    task, index = ThreePhase(SEED), torch.arange(120)
+    task, index = ThreePhaseTask(SEED), torch.arange(120)
     image, drawn = task.images(index, 64), task.parameters(index)
     inside = (radii(64, image.device) <= 0.65).expand_as(image)
     for share, chosen in ((0.5, image == 1), (0.25, image > 1), (0.25, image < 1)):
@@ -88,7 +88,7 @@ def test_the_phases_have_their_shares_and_values():
 
 def test_the_logarithm_is_the_field_where_nothing_is_cut():
     """Its variance at a point is Σ_k of the squares of amplitudes and cosines, averaged over τ and α."""
-    task, index = Lognormal(SEED), torch.arange(150)
+    task, index = LognormalTask(SEED), torch.arange(150)
     image, drawn = task.images(index, 65), task.parameters(index)
     assert torch.allclose(image[:, 32, 20].log(), task.fields(index, 65, 1)[:, 32, 20])
     cosines = torch.cos(torch.arange(128) * math.pi / 2).square()

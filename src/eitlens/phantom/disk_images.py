@@ -7,10 +7,11 @@ All begin with a Gaussian field on [-1, 1]², with z = (x + 1) / 2 in the unit s
 ξ_k independent and standard normal: the covariance (τ² - Δ)^(-α) of the square with a flux of zero at its sides. A
 field has about α - 1 derivatives, and its lengths are about 1/τ.
 
-- `Shape`: σ = 100 where U >= 0, else 1, and 1 beyond the radius 0.7.
-- `ThreePhase`: two fields with one τ and α; σ is 1 where U₁ < 0, elsewhere one value where U₂ >= 0, another where not.
-- `Lognormal`: σ = 1 + w (e^U - 1); the weight w(|x|) is 1 to an inner radius a, 0 from an outer radius b, and between
-  them ½ (1 + tanh((1/(r - a) + 1/(r - b)) / s)).
+- `ShapeTask`: σ = 100 where U >= 0, else 1, and 1 beyond the radius 0.7.
+- `ThreePhaseTask`: two fields with one τ and α; σ is 1 where U₁ < 0, elsewhere one value where U₂ >= 0, another where
+  not; 1 beyond a radius.
+- `LognormalTask`: σ = 1 + w (e^U - 1); the weight w(|x|) is 1 to an inner radius a, 0 from an outer radius b, and
+  between them ½ (1 + tanh((1/(r - a) + 1/(r - b)) / s)).
 
 Reference: Extension and neural operator approximation of the electrical impedance tomography inverse map, arXiv
 2511.20361, 2025. The ranges of the parameters are those of its code (github.com/nickhnelsen/learning-eit, scripts of
@@ -98,7 +99,7 @@ class DiskTask(ABC):
 
 
 @dataclass(frozen=True)
-class Shape(DiskTask):
+class ShapeTask(DiskTask):
     """Contrast 100, where a Gaussian field is positive."""
 
     name = "shape"
@@ -115,7 +116,7 @@ class Shape(DiskTask):
 
 
 @dataclass(frozen=True)
-class ThreePhase(DiskTask):
+class ThreePhaseTask(DiskTask):
     """A background of 1 with conductors and resistors, by the signs of two Gaussian fields."""
 
     name = "three-phase"
@@ -138,7 +139,7 @@ class ThreePhase(DiskTask):
 
 
 @dataclass(frozen=True)
-class Lognormal(DiskTask):
+class LognormalTask(DiskTask):
     """The exponential of a Gaussian field, brought to 1 smoothly towards the circle."""
 
     name = "lognormal"
@@ -161,7 +162,7 @@ class Lognormal(DiskTask):
         return 1 + weight * torch.expm1(self.fields(index, nodes, 1))
 
 
-TASKS: dict[str, type[DiskTask]] = {task.name: task for task in (Shape, ThreePhase, Lognormal)}
+TASKS: dict[str, type[DiskTask]] = {task.name: task for task in (ShapeTask, ThreePhaseTask, LognormalTask)}
 
 
 def task_of(name: str, seed: int) -> DiskTask:
