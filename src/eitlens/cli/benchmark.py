@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from eitlens.cli.models import NODES, measured
+from eitlens.cli.queue import queue, refuse_changes
 from eitlens.cli.show import say
 from eitlens.cli.train_options import budget
 from eitlens.cli.train_report import CURVE, draw_curve, observer, progress_bar
@@ -24,6 +25,8 @@ benchmark = typer.Typer(
     help="The paper's tables, ours beside the paper's.\n\nExample: eitlens benchmark table1",
     no_args_is_help=True,
 )
+
+benchmark.command()(queue)
 
 Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
 
@@ -51,6 +54,9 @@ def table1(
     ] = "reduce-overhead",
     runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
     keep: Annotated[Path | None, typer.Option(help="Folder for 8-bit weights of finished cells.")] = None,
+    unclean: Annotated[
+        bool, typer.Option("--unclean", help="Train with changes that no commit names.")
+    ] = False,
     root: Root = Path("."),
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
@@ -68,7 +74,7 @@ def table1(
         words = cast("Precision", precision), cast("Compile", compile)
         chosen = SEED if seed is None else seed
         plan = Plan(root / "results", runs, variant, chosen, device, batch, *words, keep=keep)
-        _train(plan, cells or [], minutes)
+        _train(plan, cells or [], minutes, unclean)
     elif cells:
         from eitlens.errors import InputError
 
@@ -105,13 +111,15 @@ def table2(
     _write(root)
 
 
-def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
+def _train(plan: "Plan", given: list[str], minutes: float | None, unclean: bool) -> None:
     from eitlens.paper.cells import Cell, wanted
     from eitlens.paper.training import RESERVE, fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
     plan.recipe(cells[0])  # checks the options before anything is simulated
     console, limit, left = Console(), budget("--minutes", minutes), missing(plan, cells)
+    if left and not unclean:
+        refuse_changes()
     say(console, f"{len(left)} of {len(cells)} cells are missing")
     if left and limit <= RESERVE:
         say(console, f"none is begun with --minutes {limit:g}: the last {RESERVE:g} is kept for scoring")
