@@ -43,6 +43,10 @@ def table1(
         float | None, typer.Option(help="Stop after so long; the same command goes on.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
+    check: Annotated[
+        str | None,
+        typer.Option(help="Make the scores of a cell again from its weights, as flagship/3/0.05."),
+    ] = None,
     variant: Annotated[str, typer.Option(help="A changed recipe, see docs/findings.md.")] = "plain",
     seed: Annotated[
         int | None, typer.Option(min=0, help="Another seed of the training; kept in results/seeds.")
@@ -65,6 +69,8 @@ def table1(
 
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
+    if check is not None:
+        raise typer.Exit(_check(check, root / "results", [*([keep] if keep else []), runs], device))
     if train:
         from eitlens.device import pick_device
         from eitlens.paper.cells import SEED
@@ -109,6 +115,21 @@ def table2(
     make_folder(target.parent)
     write_json(target, to_json(title, batch, costs))
     _write(root)
+
+
+def _check(text: str, results: Path, places: list[Path], device: str) -> int:
+    """Print the recorded scores beside those made again; 1 where they differ."""
+    from eitlens.device import pick_device
+    from eitlens.paper.check import ALIKE, check, subject
+    from eitlens.paper.markdown import HEADS
+
+    console, one = Console(), subject(text, results, places)
+    say(console, f"{text}: {one.data.test:,} test samples are simulated and scored again")
+    found = check(one, pick_device(device))
+    for row in found:
+        verdict = "" if row.holds else f", more than {ALIKE:g} apart"
+        say(console, f"{HEADS[row.metric]}: recorded {row.recorded:.4f}, again {row.found:.4f}{verdict}")
+    return 0 if all(row.holds for row in found) else 1
 
 
 def _train(plan: "Plan", given: list[str], minutes: float | None, unclean: bool) -> None:

@@ -37,6 +37,8 @@ runs have 1127803 and 1127804. Dice moves with the epoch that is kept; at the en
 _ORDERINGS = """A pair of networks counts as `holds` or `reversed` where the reaches of its two cells do not overlap.
 With three runs or more, the reach of a cell is that of the 95 % intervals of its runs together. With fewer, the widest
 range over the seeds of any cell, {dice:.4f} of Dice and {l2:.4f} of L2, is added on both sides."""
+_RUNS = """Minutes are those of the run; most shared the GPU. A star at a commit: the repository had changes when the run
+ended that this commit has not, new results among them. Since then a training with changes in the package is refused."""
 _COSTS = """Layers, width, modes and norm are the paper's words, as far as it has them: `layer` is the norm of
 attention (all convolutions have batch norms), and the Hybrid UT has five levels down and four up. The paper's
 parameters are those of its own table of costs, or of its Table 1 where that has no such row. GFLOP: 10⁹ operations
@@ -108,7 +110,7 @@ def compose(places: Places) -> str:
     parts += ["## Trained without noise, tested with it"]
     for metric in ("soft_dice", "paper_l2"):
         parts += [f"{HEADS[metric]}:", table1.clean_under_noise(cells, metric)]
-    parts += ["## The runs", table1.trainings(runs), *_variants(places.results / VARIANTS_FOLDER)]
+    parts += ["## The runs", _RUNS, table1.trainings(runs), *_variants(places.results / VARIANTS_FOLDER)]
     costs = table2.read_costs(places.results / "table2")
     parts += ["## Table 2", _COSTS, table2.table2(costs, places.recorded)]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
