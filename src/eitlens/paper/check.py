@@ -1,7 +1,7 @@
 """Scores made again: from the weights of a cell, where they are kept, on test samples that are simulated again.
 
 The networks of the package have theirs, as `flagship/3/0.05`: name, number of currents, noise. The cells of Table 1
-were trained before weights were kept; a cell that is trained with `--keep`, or whose run is still there, can be checked.
+were trained before weights were kept; one that is trained with `--keep`, or whose run is still there, can be checked.
 """
 
 from collections.abc import Sequence

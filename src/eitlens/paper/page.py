@@ -37,8 +37,8 @@ runs have 1127803 and 1127804. Dice moves with the epoch that is kept; at the en
 _ORDERINGS = """A pair of networks counts as `holds` or `reversed` where the reaches of its two cells do not overlap.
 With three runs or more, the reach of a cell is that of the 95 % intervals of its runs together. With fewer, the widest
 range over the seeds of any cell, {dice:.4f} of Dice and {l2:.4f} of L2, is added on both sides."""
-_RUNS = """Minutes are those of the run; most shared the GPU. A star at a commit: the repository had changes when the run
-ended that this commit has not, new results among them. Since then a training with changes in the package is refused."""
+_RUNS = """Minutes are those of the run; most shared the GPU. A star at a commit: when the run ended, the repository had
+changes that this commit has not, new results among them. Now a training with changes in the package is refused."""
 _COSTS = """Layers, width, modes and norm are the paper's words, as far as it has them: `layer` is the norm of
 attention (all convolutions have batch norms), and the Hybrid UT has five levels down and four up. The paper's
 parameters are those of its own table of costs, or of its Table 1 where that has no such row. GFLOP: 10⁹ operations
