@@ -159,9 +159,10 @@ def _train(plan: "Plan", given: list[str], minutes: float | None, unclean: bool)
 
 
 def _write(root: Path) -> None:
+    from eitlens.paper.cards import cards, refresh_card
     from eitlens.paper.classical import refresh_classical
     from eitlens.paper.page import Places, compose
-    from eitlens.paper.quotes import cards, refresh, refresh_card
+    from eitlens.paper.quotes import refresh
 
     places = Places(root)
     if not places.results.is_dir():
@@ -173,7 +174,7 @@ def _write(root: Path) -> None:
     make_folder(places.page.parent)
     places.page.write_text(compose(places), encoding="utf-8")
     for page in places.quoting:
-        page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")
+        page.write_text(refresh(page, places), encoding="utf-8")
     if places.classical.exists():
         text = refresh_classical(places.classical.read_text(encoding="utf-8"), root)
         places.classical.write_text(text, encoding="utf-8")

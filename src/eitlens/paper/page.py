@@ -11,6 +11,7 @@ from eitlens.paper.published import LEVELS, METRICS, published
 from eitlens.paper.seeds import read_runs, seeds_table, widest
 from eitlens.weights import SHIPPED
 
+_WRITTEN = ("results.md", "api.md")  # as a whole
 _HEAD = """# Results
 
 Written by `eitlens benchmark table1` and `eitlens benchmark table2` from the files in `results`: do not edit. What
@@ -78,12 +79,15 @@ class Places:
         return self.root / "docs" / "classical.md"
 
     @property
+    def tables(self) -> Path:
+        """What the tables of other pages are made of."""
+        return self.root / "docs" / "tables"
+
+    @property
     def quoting(self) -> tuple[Path, ...]:
-        """The prose about it, whose quoted numbers are kept up to date."""
-        docs = self.root / "docs"
-        names = ("findings.md", "measurements.md", "theory.md", "direct_sampling.md")
-        pages = (*(docs / name for name in names), self.root / "README.md")
-        return tuple(page for page in pages if page.exists())
+        """The pages whose numbers are kept up to date (`eitlens.paper.quotes`)."""
+        pages = (*sorted((self.root / "docs").glob("*.md")), self.root / "README.md")
+        return tuple(page for page in pages if page.exists() and page.name not in _WRITTEN)
 
 
 def _state(done: int, wanted: int) -> str:
