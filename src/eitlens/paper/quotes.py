@@ -47,7 +47,8 @@ def refreshed(text: str, specs: dict[str, Spec], find: Find) -> str:
     text = _TABLE.sub(lambda match: match["mark"] + composed(_spec(specs, match["name"]), find), text)
     done = 0
     while (match := _NOTE.search(text, done)) is not None:
-        begin = max(done, text.rfind("\n\n", 0, match.start()) + 2)
+        gap = text.rfind("\n\n", done, match.start())
+        begin = done if gap < 0 else gap
         before, note = _updated(text[begin : match.start()], entries(match["entries"]), find)
         text = text[:begin] + before + note + text[match.end() :]
         done = begin + len(before) + len(note)
@@ -147,7 +148,7 @@ def _places(text: str, named: list[Entry]) -> list[tuple[int, int]]:
     for key, times in Counter(entry.key for entry in named).items():
         *before, value = map(re.escape, key.split(" "))
         words = "".join(rf"{word}\s+" for word in before)
-        token = re.compile(rf"(?<![\w.-]){words}(?P<value>{value})(?!\w|[.,]\d)")
+        token = re.compile(rf"(?<![\w.-])(?<!\d,){words}(?P<value>{value})(?!\w|[.,]\d)")
         found[key] = [match.span("value") for match in token.finditer(text)]
         if len(found[key]) != times:
             start = " ".join(text.split())[:60]

@@ -6,11 +6,14 @@ table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.
 table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
 shipped/NAME/L METRIC AT                a network of the package, given L currents
 sweep/NAME/KIND METRIC VALUE            the same, from the sweep.json beside its weights
-limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
+limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms;
+                                        `standard error` for METHOD: that of the limit's mean
 runs/NETWORK/TAU METRIC STATISTIC       mean, least, most, range or runs of a metric over seeds (`eitlens.paper.seeds`)
 runs/widest METRIC                      the widest range over the seeds of one cell
-study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
-paper/NETWORK METRIC AT                 what the paper prints
+study/NAME KEY/KEY/… [% | FORM]         an entry of results/NAME.json, which a study wrote; in percent, or as .1f
+paper/NETWORK METRIC AT                 what the paper prints in Table 1
+paper/NETWORK gflops                    and in its table of costs
+SOURCE minus SOURCE                     the difference of two numbers as they are written
 """
 
 import csv
@@ -21,6 +24,7 @@ from typing import Any
 
 from eitlens.errors import InputError
 from eitlens.evaluate.sweep import read
+from eitlens.models.registry import NETWORKS
 from eitlens.paper import seeds
 from eitlens.paper.cells import Cell, mean, read_record, read_shipped
 from eitlens.paper.markdown import NONE, number
@@ -32,6 +36,9 @@ _TINY = 5e-4  # four decimals would leave one digit of it
 
 def lookup(source: str, places: Places) -> str:
     """The number of a source as it is written."""
+    if " minus " in source:
+        one, other = (lookup(part, places) for part in source.split(" minus "))
+        return NONE if NONE in (one, other) else f"{float(one) - float(other):.3f}"
     try:
         place, key, *rest = source.split()
         kind, _, name = place.partition("/")
@@ -40,10 +47,12 @@ def lookup(source: str, places: Places) -> str:
         if kind == "sweep":
             return number(_swept(places.shipped, name, key, " ".join(rest)))
         if kind == "study":
-            return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
+            return _study(places.results / f"{name}.json", key.split("/"), "".join(rest))
         if kind == "runs":
             value = _over_seeds(places.results, name, key, " ".join(rest))
             return str(value) if rest == ["runs"] else number(value)
+        if key == "gflops":
+            return number(NETWORKS[name].published.gflops, form="g")
         at = float(rest[0]) if rest else None
         if kind == "paper":
             return number(published()[name].value(key, at or 0.0))
@@ -76,12 +85,17 @@ def _over_seeds(results: Path, cell: str, metric: str, statistic: str) -> float 
 
 
 def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
+    error = method == "standard error"
+    method = "" if error else method
     path = folder / f"{cell}{'_compared' if method else ''}.json"
     if not path.exists():
         return None
     found = json.loads(path.read_text(encoding="utf-8"))
     values = found[method or "scores"][metric]
-    return float(sum(values) / len(values))
+    mean = sum(values) / len(values)
+    if not error:
+        return float(mean)
+    return float((sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)) ** 0.5)
 
 
 def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
@@ -93,15 +107,17 @@ def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
     return point.score.metrics[metric].mean
 
 
-def _study(path: Path, keys: list[str], percent: bool) -> str:
+def _study(path: Path, keys: list[str], form: str) -> str:
     if not path.exists():
         return NONE
     value = _entry(json.loads(path.read_text(encoding="utf-8")), keys)
-    if not percent and 0 < abs(value) < _TINY:
+    if form == "%":
+        return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
+    if form:
+        return format(value, form)
+    if 0 < abs(value) < _TINY:
         return f"{value:.0e}"
-    if not percent:
-        return f"{value:g}" if value == int(value) else number(value)
-    return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
+    return f"{value:g}" if value == int(value) else number(value)
 
 
 def _entry(values: Any, keys: list[str]) -> float:
