@@ -26,6 +26,15 @@ def test_each_item_of_a_list_has_its_note():
     assert refreshed(text, {}, NOW) == "- Dice 0.9\n  <!-- 0.9 = a b -->\n- Dice 12\n  <!-- 12 = c d -->\n"
 
 
+def test_a_long_note_of_an_item_stays_in_it():
+    """Less indented it would end the item, and the rest of the comment would be shown."""
+    numbers = [f"0.{k}" for k in range(11, 41)]
+    text = "- " + " ".join(numbers) + "\n  <!-- " + "; ".join(f"{each} = a b" for each in numbers) + " -->\n"
+    lines = refreshed(text, {}, NOW).splitlines()
+    assert len(lines) > 3
+    assert all(line.startswith("  ") for line in lines[1:])
+
+
 def test_a_number_is_told_from_others_by_the_words_before_it():
     text = "At τ = 0.05 it is\n0.05.\n<!-- it is 0.05 = a b -->\n"
     assert refreshed(text, {}, NOW) == "At τ = 0.05 it is\n0.9.\n<!-- it is 0.9 = a b -->\n"

@@ -49,9 +49,11 @@ def refreshed(text: str, specs: dict[str, Spec], find: Find) -> str:
     while (match := _NOTE.search(text, done)) is not None:
         gap = text.rfind("\n\n", done, match.start())
         begin = done if gap < 0 else gap
-        before, note = _updated(text[begin : match.start()], entries(match["entries"]), find)
-        text = text[:begin] + before + note + text[match.end() :]
-        done = begin + len(before) + len(note)
+        before, named = _updated(text[begin : match.start()], entries(match["entries"]), find)
+        line = before[before.rfind("\n") + 1 :]
+        comment = note(named).replace("\n", f"\n{line}" if not line.strip() else "\n")
+        text = text[:begin] + before + comment + text[match.end() :]
+        done = begin + len(before) + len(comment)
     return text
 
 
@@ -134,12 +136,12 @@ def _spec(specs: dict[str, Spec], name: str) -> Spec:
     return specs[name]
 
 
-def _updated(text: str, named: list[Entry], find: Find) -> tuple[str, str]:
-    """The text and its note with the numbers of now."""
+def _updated(text: str, named: list[Entry], find: Find) -> tuple[str, list[Entry]]:
+    """The text and the entries of its note with the numbers of now."""
     places, now = _places(text, named), [replace(entry, value=find(entry.source)) for entry in named]
     for (begin, end), entry in sorted(zip(places, now, strict=True), key=lambda pair: pair[0], reverse=True):
         text = text[:begin] + entry.value + text[end:]
-    return text, note(now)
+    return text, now
 
 
 def _places(text: str, named: list[Entry]) -> list[tuple[int, int]]:
