@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PLACES = Places(ROOT)
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?!\w|\.\d)")
 HIDDEN = re.compile(r"<!--.*?-->|```.*?```|`[^`]*`|(?<=\])\([^)]*\)|^ {4}[^\n]*$", re.S | re.M)
-SETTING = re.compile(r"[τσρερ]₁? [=≤] [\d.]+(?:(?: and | \| (?:τ = )?|, )[\d.]+)*")
+SETTING = re.compile(r"[τσερ]₁?\s[=≤]\s[\d.]+(?:(?: and | \| (?:τ = )?|, )[\d.]+)*")
 ALLOWED = {
     "README.md": {
         "3.11": "a version of Python",
