@@ -1,7 +1,7 @@
 """The information limit: how good an image of the paper's phantoms can be at all, from the posterior itself.
 
-Without arguments: the tables of `docs/posterior_notebook.md` and their plot from the files in `results/information_limit`,
-and every claim about them. The files come from the parts, which want a GPU:
+Without arguments: the tables of `docs/posterior_notebook.md` and their plot from the files in
+`results/information_limit`, and every claim about them. The files come from the parts, which want a GPU:
 
     python validation/information_limit.py table --device cuda        # 48 phantoms, six cells
     python validation/information_limit.py calibration --device cuda  # 128 draws of the prior
