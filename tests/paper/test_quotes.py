@@ -1,5 +1,6 @@
 """Numbers of pages and their sources: notes below paragraphs, tables made of their own files."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,9 @@ def test_every_table_of_a_file_stands_in_its_page():
 def test_the_readme_and_the_findings_have_sources():
     for name in ("README.md", "docs/findings.md", "docs/theory.md"):
         assert len(sources(ROOT / name, PLACES)) >= 10
+
+
+@pytest.mark.parametrize("page", PLACES.quoting, ids=lambda page: page.name)
+def test_no_line_within_a_sentence_begins_a_list(page):
+    """A formula broken before its plus sign would be shown as an item."""
+    assert not re.search(r"^\s*\+ ", page.read_text(), re.M)
