@@ -36,6 +36,12 @@ def test_a_long_note_of_an_item_stays_in_it():
     assert all(line.startswith("  ") for line in lines[1:])
 
 
+def test_a_note_is_put_into_the_order_of_its_text():
+    """So that numbers that are alike for a time keep their sources when they differ again."""
+    text = "First 0.7, then 3.\n<!-- 3 = c d; 0.7 = a b -->\n"
+    assert refreshed(text, {}, NOW) == "First 0.9, then 12.\n<!-- 0.9 = a b; 12 = c d -->\n"
+
+
 def test_a_number_is_told_from_others_by_the_words_before_it():
     text = "At τ = 0.05 it is\n0.05.\n<!-- it is 0.05 = a b -->\n"
     assert refreshed(text, {}, NOW) == "At τ = 0.05 it is\n0.9.\n<!-- it is 0.9 = a b -->\n"
