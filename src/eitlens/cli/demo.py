@@ -22,7 +22,7 @@ def demo(
 
     Example: eitlens demo --seed 3
     """
-    from eitlens.figures.reconstruction import demo_figure
+    from eitlens.figures.demo import demo_figure
 
     if not out.suffix:
         raise InputError(f"{out}: give the picture a name that ends in .png, .pdf or .svg")
