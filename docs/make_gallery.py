@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
+from make_images import shrink
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES, PICTURES, PAGE = (
@@ -17,7 +17,7 @@ EXAMPLES, PICTURES, PAGE = (
     ROOT / "docs" / "images" / "gallery",
     ROOT / "docs" / "gallery.md",
 )
-COLOURS, WIDTH = 96, 900  # of a picture: small files
+COLOURS, WIDTH = 128, 800  # of a picture: small files
 SECTIONS = {
     "A tank with electrodes": (
         *("first_tank", "device_file", "any_body", "patterns", "contact_impedance", "faulty_measurement"),
@@ -75,11 +75,8 @@ def draw(name: str, folder: Path) -> None:
     """Run an example and keep its picture, small."""
     file = folder / f"{name}.png"
     importlib.import_module(name).main(file)
-    image = Image.open(file).convert("RGB")
-    if image.width > WIDTH:
-        image = image.resize((WIDTH, image.height * WIDTH // image.width), Image.Resampling.LANCZOS)
     PICTURES.mkdir(exist_ok=True)
-    image.quantize(COLOURS).save(PICTURES / file.name, optimize=True)
+    shrink(file, PICTURES / file.name, WIDTH, COLOURS)
 
 
 if __name__ == "__main__":

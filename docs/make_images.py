@@ -1,7 +1,7 @@
 """The pictures of the documentation, made by the command line and the examples: `python docs/make_images.py`.
 
-They are kept small by a palette of 128 colours. docs/images/page.png is a screenshot of `eitlens serve`, and
-learned-index.png is from validation/learned_index.py, which takes minutes.
+They are kept small by their width and a palette, dithered so that smooth colours show no bands. docs/images/page.png is
+a screenshot of `eitlens serve`, and learned-index.png is from validation/learned_index.py, which takes minutes.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 FIGURES = ("fig1-pipeline", "fig3-noise", "fig7-attention", "fig8-network", "direct-sampling", "theorem1")
 EXAMPLES = ("uncertainty", "noise_sweep")
-COLOURS = 128
+COLOURS, WIDTH = 256, 1200  # of a picture
 
 
 def main() -> None:
@@ -27,7 +27,16 @@ def main() -> None:
         for example in EXAMPLES:
             _run(folder, str(ROOT / "examples" / f"{example}.py"))
         for file in (folder / "out").glob("*.png"):
-            Image.open(file).convert("RGB").quantize(COLOURS).save(IMAGES / file.name, optimize=True)
+            shrink(file, IMAGES / file.name)
+
+
+def shrink(file: Path, target: Path, width: int = WIDTH, colours: int = COLOURS) -> None:
+    """Keep a picture in few colours, at most so many pixels wide."""
+    image = Image.open(file).convert("RGB")
+    if image.width > width:
+        image = image.resize((width, image.height * width // image.width), Image.Resampling.LANCZOS)
+    few = image.quantize(colours)
+    image.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG).save(target, optimize=True)
 
 
 def _run(folder: Path, *words: str) -> None:

@@ -54,15 +54,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links as the site needs them; comments are for those who write."""
     here = page.file.src_uri
-    home = posixpath.dirname(_HOMES.get(here, f"docs/{here}"))
+    home = (
+        "notebooks" if here.startswith("notebooks/") else posixpath.dirname(_HOMES.get(here, f"docs/{here}"))
+    )
     text = re.sub(r"<!--.*?-->\n?", "", markdown, flags=re.S)
-    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", lambda found: _link(found, here, home), text)
+    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", lambda found: _link(found, here, home, files), text)
 
 
-def _link(found: re.Match[str], here: str, home: str) -> str:
+def _link(found: re.Match[str], here: str, home: str, files: Files) -> str:
     """The link with its target in the site; the words alone where that has no such page."""
     target, _, anchor = found[3].partition("#")
-    if "://" in target or not target or target.startswith("mailto:"):
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
+    if "://" in target or not target or files.get_file_from_path(beside):
         return found[0]
     path = posixpath.normpath(posixpath.join(home, target))
     page = _PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from first_tank import METAL, measured, show
+from first_tank import AGAR, measured, show
 
 import eitlens as eit
 from eitlens.measure import files
@@ -16,7 +16,7 @@ from eitlens.measure import files
 SETUP = eit.Setup(electrodes=16, pattern="adjacent", current="5 mA", scale="14 cm", height="5 cm", unit="mV")
 
 
-ROD = eit.Phantom([METAL], 3.0, 0.3)
+ROD = eit.Phantom([AGAR], 0.9, 0.3)
 
 
 def main(out: Path) -> float:
@@ -30,7 +30,7 @@ def main(out: Path) -> float:
     found = next(eit.imaging.images(data, "dsm", eit.imaging.Options(n=64)))
     show(out, {"direct sampling": found}, ROD)
     peak = found.domain.nodes().flatten(0, 1)[found.image.argmax()]
-    return math.dist(peak.tolist(), METAL.center)
+    return math.dist(peak.tolist(), AGAR.center)
 
 
 if __name__ == "__main__":

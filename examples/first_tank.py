@@ -1,4 +1,4 @@
-"""The first tank: sixteen electrodes around water with a plastic and a metal rod in it, imaged by a trained network.
+"""The first tank: sixteen electrodes around water with a plastic and an agar rod in it, imaged by a trained network.
 
     python examples/first_tank.py
 
@@ -19,8 +19,8 @@ from eitlens.measure.simulation import simulated
 from eitlens.phantom import conductivity, level_set
 
 TANK = eit.Disk(64, scale=0.14)  # 14 cm in radius
-PLASTIC, METAL = eit.circle((-0.4, 0.35), 0.2), eit.Ellipse((0.4, -0.2), (0.15, 0.3), angle=0.4)
-RODS = eit.Phantom([PLASTIC, METAL], inside=[0.003, 3.0], outside=0.3)  # S/m; water has 0.3
+PLASTIC, AGAR = eit.circle((-0.4, 0.35), 0.2), eit.Ellipse((0.4, -0.2), (0.15, 0.3), angle=0.4)
+RODS = eit.Phantom([PLASTIC, AGAR], inside=[0.003, 0.9], outside=0.3)  # S/m; the agar is salted
 
 
 def measured(

@@ -1,4 +1,4 @@
-"""Level sets: each point of the tank is water, plastic or metal; the borders between them move until the data fit.
+"""Level sets: each point is water, or conducts worse, or better; the borders between move until the data fit.
 
 python examples/level_set.py
 """

@@ -32,27 +32,34 @@ _GAIN, _COMMON, _SOURCE, _NOISE = (
     2e-4,
 )  # the same of the device; noise of the largest reading
 _TITLES = {"greit": "GREIT", "network": "network"}
-_OBJECTS = {"count": 3, "size": (0.15, 0.3), "resistive": (0.01, 0.1), "conductive": (5.0, 50.0)}
-"""Random objects that a device of this kind can see."""
+_SIZE = (0.15, 0.3)  # radius of an object
+_RESISTIVE, _CONDUCTIVE = (
+    (0.01, 0.1),
+    (5.0, 50.0),
+)  # σ of an object over that of the water: seen by such a device
 
 
 class TankScene(NamedTuple):
-    """What is in the tank, what the device says of it, and the images."""
+    """What is in the tank, what the device says of it, what changed in that, and the images."""
 
     phantom: Phantom
     measurement: ElectrodeMeasurement
+    change: Float64[Tensor, "readings"]
     found: dict[str, Reconstruction]
 
 
 def tank_scene(seed: int, n: int) -> TankScene:
     """Measure a random tank and image it by GREIT and by the network for tanks, which are not told of the errors."""
-    phantom = ObjectSampler(seed=seed, body=_BODY, outside=_WATER, **_OBJECTS).phantom(0)
+    objects = ObjectSampler(
+        seed, _BODY, 3, _SIZE, outside=_WATER, resistive=_RESISTIVE, conductive=_CONDUCTIVE
+    )
+    phantom = objects.phantom(0)
     told = Electrodes.even(_BODY, _COUNT, _COVERAGE, _CONTACT)
     pattern = Pattern.named("adjacent", _COUNT, current=_CURRENT)
     frame, water = _measured(told, pattern, phantom, seed)
     data = Measurement.of_electrodes(told, pattern, frame, water, height=_HEIGHT)
     found = {name: next(images(data, name, Options(n=n))) for name in METHODS}
-    return TankScene(phantom, data, found)
+    return TankScene(phantom, data, frame - water, found)
 
 
 def _measured(
@@ -83,9 +90,9 @@ def draw_tank(axes: list[Axes], scene: TankScene) -> None:
     sigma = phantoms.conductivity(body, scene.phantom).where(body.inside(), torch.nan)
     show_field(axes[0], sigma / _WATER, "a tank: σ / σ of its water", limits=(0.0, 2.0))
     axes[0].set_axis_off()
-    change = 1e3 * (scene.measurement.voltages - scene.measurement.reference)[0]
-    axes[1].plot(change, color="0.2", linewidth=0.7)
-    axes[1].set(title=f"change of {len(change)} readings in mV", xlabel="reading", xlim=(0, len(change)))
+    count = len(scene.change)
+    axes[1].plot(1e3 * scene.change, color="0.2", linewidth=0.7)
+    axes[1].set(title=f"change of {count} readings in mV", xlabel="reading", xlim=(0, count))
     for panel, (name, found) in zip(axes[2:], scene.found.items(), strict=True):
         show_image(panel, found, f"{_TITLES[name]}: Dice {tank_dice(found, scene.phantom):.2f}")
         outline(panel, phantoms.level_set(found.domain, scene.phantom), "black")
