@@ -42,7 +42,7 @@ docs: $(READY)            ## the API reference and the tables, from docstrings a
 
 # Strictly: a link that leads nowhere, or a page that is not in the navigation, is an error.
 site: $(READY)            ## the documentation as a site with search, in out/site; runs the notebooks
-	NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict
 
 format: $(READY)
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format . ; $(DENO) lint --quiet --fix ; $(DENO) fmt --quiet

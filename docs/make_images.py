@@ -16,6 +16,7 @@ IMAGES = ROOT / "docs" / "images"
 FIGURES = ("fig1-pipeline", "fig3-noise", "fig7-attention", "fig8-network", "direct-sampling", "theorem1")
 EXAMPLES = ("uncertainty", "noise_sweep")
 COLOURS, WIDTH = 256, 1200  # of a picture
+_WHITE = (255, 255, 255)
 
 
 def main() -> None:
@@ -35,7 +36,8 @@ def shrink(file: Path, target: Path, width: int = WIDTH, colours: int = COLOURS)
     image = Image.open(file).convert("RGB")
     if image.width > width:
         image = image.resize((width, image.height * width // image.width), Image.Resampling.LANCZOS)
-    few = image.quantize(colours)
+    few = image.quantize(colours - 1)
+    few.putpalette([*(few.getpalette() or [])[: 3 * (colours - 1)], *_WHITE])  # white paper without dots
     image.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG).save(target, optimize=True)
 
 

@@ -92,7 +92,7 @@ def _reference() -> dict[str, str]:
 def _example(file: Path) -> str:
     code = file.read_text(encoding="utf-8")
     title = file.stem.replace("_", " ").capitalize()
-    picture = f"../docs/images/gallery/{file.stem}.png"
+    picture = f"../images/gallery/{file.stem}.png"
     return f"# {title}\n\n![The picture that this example draws]({picture})\n\n```python\n{code}```\n"
 
 
