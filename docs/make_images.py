@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 ROOT = Path(__file__).parent.parent
@@ -16,7 +17,7 @@ IMAGES = ROOT / "docs" / "images"
 FIGURES = ("fig1-pipeline", "fig3-noise", "fig7-attention", "fig8-network", "direct-sampling", "theorem1")
 EXAMPLES = ("uncertainty", "noise_sweep")
 COLOURS, WIDTH = 256, 1200  # of a picture
-_WHITE = (255, 255, 255)
+_WHITE = 255
 
 
 def main() -> None:
@@ -36,9 +37,21 @@ def shrink(file: Path, target: Path, width: int = WIDTH, colours: int = COLOURS)
     image = Image.open(file).convert("RGB")
     if image.width > width:
         image = image.resize((width, image.height * width // image.width), Image.Resampling.LANCZOS)
-    few = image.quantize(colours - 1)
-    few.putpalette([*(few.getpalette() or [])[: 3 * (colours - 1)], *_WHITE])  # white paper without dots
-    image.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG).save(target, optimize=True)
+    few = _palette(image, colours - 1)
+    drawn = np.array(image.quantize(palette=few, dither=Image.Dither.FLOYDSTEINBERG))
+    drawn[(np.asarray(image) == _WHITE).all(-1)] = colours - 1  # paper without dots
+    small = Image.fromarray(drawn, "P")
+    small.putpalette(few.getpalette() or [])
+    small.save(target, optimize=True)
+
+
+def _palette(image: Image.Image, colours: int) -> Image.Image:
+    """A picture with a palette in which a rare colour counts for more than its pixels, and with white at the end."""
+    found, counts = np.unique(np.asarray(image).reshape(-1, 3), axis=0, return_counts=True)
+    repeated = np.repeat(found, np.ceil(np.sqrt(counts)).astype(int), axis=0)
+    few = Image.fromarray(repeated[None]).quantize(colours, kmeans=2)
+    few.putpalette([*(few.getpalette() or [])[: 3 * colours], _WHITE, _WHITE, _WHITE])
+    return few
 
 
 def _run(folder: Path, *words: str) -> None:

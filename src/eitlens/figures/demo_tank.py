@@ -89,6 +89,7 @@ def draw_tank(axes: list[Axes], scene: TankScene) -> None:
     body = _BODY
     sigma = phantoms.conductivity(body, scene.phantom).where(body.inside(), torch.nan)
     show_field(axes[0], sigma / _WATER, "a tank: σ / σ of its water", limits=(0.0, 2.0))
+    axes[0].set_title(axes[0].get_title(), pad=10)  # above the electrodes
     axes[0].set_axis_off()
     count = len(scene.change)
     axes[1].plot(1e3 * scene.change, color="0.2", linewidth=0.7)
