@@ -25,7 +25,7 @@ def run(notebook, name: str) -> tuple[dict[str, Any], str, int]:
 
 def test_tank(notebook):
     names, _, pictures = run(notebook, "tank")
-    assert names["report"].findings == []
+    assert not names["report"].findings
     assert names["dice"]["network"] > 0.85
     assert names["dice"]["gauss-newton"] > 0.7
     assert pictures == 2
