@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -33,6 +34,7 @@ _PAGES = {
     **{str(file.relative_to(ROOT)): f"cards/{file.stem}.md" for file in ROOT.glob("benchmarks/*.md")},
 }
 """Where in the site each file outside of docs is."""
+_ELSEWHERE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"(https?://[^\"]+)\"")
 _HOMES = {page: name for name, page in _PAGES.items() if name.endswith(".md")}
 
 
@@ -59,6 +61,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     )
     text = re.sub(r"<!--.*?-->\n?", "", markdown, flags=re.S)
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", lambda found: _link(found, here, home, files), text)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """A page loads nothing from elsewhere."""
+    found = _ELSEWHERE.search(output)
+    if found:
+        raise PluginError(f"{page.file.src_uri}: loads {found[1]}: keep a copy in docs")
+    return output
 
 
 def _link(found: re.Match[str], here: str, home: str, files: Files) -> str:
