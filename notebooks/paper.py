@@ -38,7 +38,7 @@ result = eit.Imager.load()(eit.Measurement.of_difference(noisy))
 figure, panels = plt.subplots(1, 4, figsize=(11, 2.8))
 images = {"the body": eit.indicator(square, body).double(), "φ of cos θ": phi[0], "direct sampling": index}
 for panel, (name, image) in zip(panels, (images | {"network": result.image}).items(), strict=True):
-    panel.imshow(image.T, origin="lower", extent=(-1, 1, -1, 1), cmap="magma")
+    panel.imshow(image.T.numpy(), origin="lower", extent=(-1, 1, -1, 1), cmap="magma")
     panel.set_title(name)
 
 # %% [markdown]
