@@ -12,13 +12,13 @@ from eitlens import posterior
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.phantom import level_set
 
-TAU = 0.05
+TAU = 0.2
 
 
 def main(out: Path) -> float:
     """Sample, draw the probability of inclusion; the Dice score of {probability > ½}."""
-    square, prior = eit.Square(32), eit.EllipseSampler(seed=1, count=1)
-    body, currents = prior.phantom(2), eit.currents.cosine(square, 2)
+    square, prior = eit.Square(48), eit.EllipseSampler(seed=1, count=1)
+    body, currents = prior.phantom(2), eit.currents.cosine(square, 1)
     clean = eit.BoundaryIntegralSolver(square).difference(body, currents)
     settings = posterior.Settings(ensembles=2, levels=8, warmup=15, least=15, most=15, seed=1)
     found = posterior.sample(eit.add_noise(clean, TAU, 1), square, currents, TAU, prior, settings)
