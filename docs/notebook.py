@@ -62,7 +62,7 @@ def _run(source: str, names: dict[str, Any]) -> Outcome:
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, "cell", "exec"), names)
         value = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-        if value is not None and not source.endswith(";"):  # as in Jupyter
+        if value is not None:
             print(repr(value))  # noqa: T201
     return Outcome(printed.getvalue(), _drawn())
 

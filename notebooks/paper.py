@@ -24,7 +24,7 @@ plt.figure(figsize=(6, 2.4))
 plt.plot(square.arclength(), noisy.T, linewidth=0.8)
 plt.xlabel("arclength")
 plt.ylabel("f − f0")
-plt.legend(["cos θ", "cos 2θ", "cos 3θ"])
+_ = plt.legend(["cos θ", "cos 2θ", "cos 3θ"])
 # %% [markdown]
 # ## Feature, classical image, network
 #

@@ -30,7 +30,7 @@ change = 1e3 * (data.voltages - data.reference)[0]
 plt.figure(figsize=(6, 2.2))
 plt.plot(change)
 plt.xlabel("reading")
-plt.ylabel("change in mV")
+_ = plt.ylabel("change in mV")
 # %% [markdown]
 # ## Look at the data first
 #

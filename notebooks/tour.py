@@ -54,7 +54,7 @@ values = eit.NeumannToDirichlet(solver, small).eigenpairs(24).values.abs()
 plt.figure(figsize=(5, 2.6))
 plt.semilogy(values, "o-")
 plt.xlabel("number")
-plt.ylabel("eigenvalue of Λσ − Λ1")
+_ = plt.ylabel("eigenvalue of Λσ − Λ1")
 # %% [markdown]
 # ## 4. But where something is, can be seen
 #

@@ -49,7 +49,7 @@ def test_tour(notebook):
 
 def test_cells_become_a_page_and_a_file_of_jupyter(notebook, tmp_path):
     path = tmp_path / "a.py"
-    path.write_text("# %% [markdown]\n# # Title\n\n# %%\nx = 2\nprint('told')\nx + 1\n\n# %%\nx;\n")
+    path.write_text("# %% [markdown]\n# # Title\n\n# %%\nx = 2\nprint('told')\nx + 1\n\n# %%\n_ = x\n")
     cells = notebook.read(path)
     assert [cell.code for cell in cells] == [False, True, True]
     found = notebook.run(cells)
