@@ -112,7 +112,7 @@ def test_nothing_is_simulated_where_there_is_no_time_to_begin(root):
         done = _run("benchmark", "table1", "fno/0", *words, "--minutes", minutes)
         assert done.exit_code == 0, done.output
         assert "1 of 1 cells are missing" in done.output
-        assert f"none is begun with --minutes {minutes}: the last 1 is kept for scoring" in done.output
+        assert f"--minutes {minutes} is too short" in done.output
         assert "samples are simulated" not in done.output
     assert not (root / "runs").exists()
 

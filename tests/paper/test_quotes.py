@@ -114,8 +114,8 @@ def test_every_table_of_a_file_stands_in_its_page():
             assert f"<!-- table {name} -->" in text, f"{file}: [{name}]"
 
 
-def test_the_readme_and_the_findings_have_sources():
-    for name in ("README.md", "docs/findings.md", "docs/theory.md"):
+def test_the_networks_and_the_findings_have_sources():
+    for name in ("docs/networks.md", "docs/findings.md", "docs/theory.md"):
         assert len(sources(ROOT / name, PLACES)) >= 10
 
 
