@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def generate(
     out: Annotated[Path, typer.Option(help="Folder of the data set; created if need be.")],
-    preset: Annotated[str, typer.Option(help="Which data set: paper, paper-disjoint or smoke.")] = "paper",
+    preset: Annotated[str, typer.Option(help="Which data set: paper, paper-disjoint, paper-both, worlds or smoke.")] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file instead of a preset.")] = None,
     shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; torchrun sets it.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
@@ -22,7 +22,7 @@ def generate(
         int | None, typer.Option(min=1, help="Threads on a CPU; all cores by default.")
     ] = None,
 ) -> None:
-    """Simulate a data set: phantoms, boundary data and masks, in shards with checksums.
+    """Simulate a data set: phantoms, boundary data, masks or σ, in shards with checksums.
 
     Example: eitlens generate --preset smoke --out data/smoke
     """
