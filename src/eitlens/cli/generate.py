@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def generate(
     out: Annotated[Path, typer.Option(help="Folder of the data set; created if need be.")],
-    preset: Annotated[str, typer.Option(help="Which data set: paper, paper-disjoint, paper-both, worlds or smoke.")] = "paper",
+    preset: Annotated[
+        str, typer.Option(help="Which data set: paper, paper-disjoint, paper-both, worlds or smoke.")
+    ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file instead of a preset.")] = None,
     shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; torchrun sets it.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",

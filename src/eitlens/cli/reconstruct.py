@@ -65,6 +65,12 @@ def reconstruct(
         float | None, typer.Option(help="Of the regularisation; chosen from the data by default.")
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="At most so many, of an iterative method.")] = None,
+    symmetries: Annotated[
+        bool,
+        typer.Option(
+            "--symmetries", help="The mean over mirror images of the body: slower, a little better."
+        ),
+    ] = False,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
@@ -90,7 +96,9 @@ def reconstruct(
     targets, chosen = out or [], METHODS[method]
     _check_targets(targets, Path(measurement))
     with _shown(method) as told:
-        options = Options(model, refine, tau, n, device, seconds, available_cores(), told, strength, steps)
+        options = Options(
+            model, refine, tau, n, device, seconds, available_cores(), told, strength, steps, symmetries
+        )
         data, numbers = sequence.read(measurement, setup, reference, reference_frames, frames, average)
         data = _corrected(data, method) if fix else data
         one = chosen(data, options) if data.frames == 1 else None

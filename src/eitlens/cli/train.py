@@ -15,7 +15,10 @@ from eitlens.files import check_writable
 
 def train(
     out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
-    preset: Annotated[str, typer.Option(help="Recipe: paper, flagship, flagship-both, worlds, uit-endless, uit-small or smoke.")] = "paper",
+    preset: Annotated[
+        str,
+        typer.Option(help="Recipe: paper, flagship, flagship-both, worlds, uit-endless, uit-small or smoke."),
+    ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file instead of a preset.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of a data set.")] = None,
     stream: Annotated[str | None, typer.Option(help="Or endless data: the name of a data preset.")] = None,

@@ -6,7 +6,12 @@ from eitlens.dataset.config import DataConfig, SamplerConfig, SolverConfig
 _WORLDS = SamplerConfig(
     "worlds",
     count=6,
-    worlds=(*("paper", "paper-disjoint", "inclusions", "inclusions-disjoint") * 2, "phases", "mixed", "smooth"),
+    worlds=(
+        *("paper", "paper-disjoint", "inclusions", "inclusions-disjoint") * 2,
+        "phases",
+        "mixed",
+        "smooth",
+    ),
 )
 
 PRESETS: dict[str, DataConfig] = {

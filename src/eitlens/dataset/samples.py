@@ -49,8 +49,8 @@ class Samples:
         """The samples with every tensor and the phantoms changed alike."""
         phantoms = None if self.phantoms is None else change(self.phantoms)
         log_sigma = None if self.log_sigma is None else change(self.log_sigma)
-        parts = (change(part) for part in (self.index, self.difference, self.packed))
-        return Samples(*parts, self.side, phantoms, log_sigma)
+        index, difference, packed = (change(part) for part in (self.index, self.difference, self.packed))
+        return Samples(index, difference, packed, self.side, phantoms, log_sigma)
 
 
 def concatenate(parts: list[Samples]) -> Samples:

@@ -1,8 +1,9 @@
 """One shard: a safetensors file that says what it is and carries the checksum of its own data.
 
 Tensors: `difference` (samples, L, N) float64, `mask` (samples, ⌈(n+1)²/8⌉) uint8, where the recipe asks for it
-`log_sigma` (samples, n+1, n+1) float16, and the shape parameters of `eitlens.phantom.tensors`. The metadata is one JSON text under the key `eitlens`: with a single key the
-file's bytes do not depend on the order in which a hash table is walked. Nothing is ever unpickled.
+`log_sigma` (samples, n+1, n+1) float16, and the shape parameters of `eitlens.phantom.tensors`. The metadata is one
+JSON text under the key `eitlens`: with a single key the file's bytes do not depend on the order in which a hash table
+is walked. Nothing is ever unpickled.
 
 Why float64: the solvers are good to 1e-9 and two machines agree to that, while float32 alone would be off by
 6e-8; it costs 246 MB instead of 123 for the paper's 12,800 samples and 3 currents, of 314 MB in all.

@@ -80,8 +80,10 @@ class PhaseTally:
         self._curves["inclusion"].append(calibration.reliability(logits, inside.float()))
 
     def summary(self) -> dict[str, float]:
-        """Over the samples that have something in them: the median of the median errors of log σ inside, and how much
-        of the inside the 90 % intervals hold; over all, the calibration errors of the probabilities.
+        """The errors of log σ inside, the share of the inside that the 90 % intervals hold, the calibration errors.
+
+        The first is the median over samples of the medians over nodes; the first two are of samples with something
+        in them.
         """
         errors, covered = torch.cat(self._errors), torch.cat(self._covered)
         known = {

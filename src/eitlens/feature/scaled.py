@@ -65,7 +65,9 @@ class ScaledCodes(Input):
         sizes = data.square().mean((1, 2)).sqrt()
         some = sizes > 0
         size = float(sizes[some].log().mean().exp())
-        whole = Codes.of_data(recipe.n, recipe.currents, data[some] / sizes[some, None, None], recipe.modes, recipe.body)
+        whole = Codes.of_data(
+            recipe.n, recipe.currents, data[some] / sizes[some, None, None], recipe.modes, recipe.body
+        )
         mean, modes = (tensor.float().double() for tensor in (whole.prior.mean, whole.prior.modes))
         return cls(replace(whole, prior=replace(whole.prior, mean=mean, modes=modes, white=True)), size)
 

@@ -40,7 +40,10 @@ def add_noise(
 
 
 def add_white_noise(
-    difference: Data, snr_db: float | Float64[Tensor, "batch"], seed: int, index: Int64[Tensor, "batch"] | None = None
+    difference: Data,
+    snr_db: float | Float64[Tensor, "batch"],
+    seed: int,
+    index: Int64[Tensor, "batch"] | None = None,
 ) -> Data:
     """White noise of one size at all nodes and currents of a sample, at a signal-to-noise ratio in decibels.
 

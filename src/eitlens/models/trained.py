@@ -160,7 +160,9 @@ class Trained:
         for k, back in enumerate(moves.inverses):
             choice = torch.full((len(difference),), k, device=difference.device)
             found = self.read_all(self.features(_moved(moves, difference, choice)))
-            image = moves.move_image(found.flatten(0, 1), torch.full_like(choice, back).repeat_interleave(found.shape[1]))
+            image = moves.move_image(
+                found.flatten(0, 1), torch.full_like(choice, back).repeat_interleave(found.shape[1])
+            )
             image = image.view(found.shape) / len(moves.names)
             total = image if total is None else total + image
         assert total is not None

@@ -45,5 +45,5 @@ def phase_loss(outputs: Tensor, log_sigma: Tensor) -> Tensor:
 
 
 PRESETS = {
-    "worlds": Preset("Worlds", Worlds, FlagshipConfig(outputs=CLASSES + 2, levels=scaled.LEVELS), 13_545_513),
+    "worlds": Preset("Worlds", Worlds, FlagshipConfig(outputs=CLASSES + 2, levels=scaled.LEVELS), 13_545_261),
 }

@@ -71,7 +71,7 @@ class Medium:
 
 
 def field(coefficients: Waves, points: Points) -> Float64[Tensor, "batch points"]:
-    """g at the points."""
+    """The field g at the points."""
     order = torch.arange(coefficients.shape[-1], dtype=torch.float64, device=points.device)
     x, y = (torch.cos((part[..., None] + 1) * (math.pi / 2 * order)) for part in points.unbind(-1))
     window = (1 - (points / _EDGE).abs() ** _STEEPNESS).clamp(min=0).prod(-1)

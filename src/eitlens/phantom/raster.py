@@ -12,7 +12,7 @@ from eitlens.errors import InputError
 from eitlens.memory import chunk_size
 from eitlens.phantom.base import Shape
 from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
-from eitlens.phantom.medium import Medium
+from eitlens.phantom.medium import Medium, field
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
@@ -41,8 +41,7 @@ def materials(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx 
 def factor(domain: Domain, medium: Medium) -> Float64[Tensor, "batch nx ny"]:
     """The smooth factor of σ at the nodes."""
     points = domain.nodes(medium.texture.device).flatten(0, 1)[None]
-    rows = torch.split(torch.arange(len(medium.texture), device=points.device), _AT_ONCE)
-    values = torch.cat([medium.mapped(lambda part, k=k: part[k]).factor(points) for k in rows])
+    values = torch.cat([field(part, points) for part in torch.split(medium.texture, _AT_ONCE)]).exp()
     return torch.unflatten(values, -1, domain.shape)
 
 

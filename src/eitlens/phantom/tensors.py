@@ -15,7 +15,7 @@ _OUTSIDE, _MEDIUM = "phantom.outside", "phantom.medium."
 
 
 def to_tensors(batch: PhantomBatch) -> dict[str, Tensor]:
-    """`phantom.outside`, for each kind of shape `phantom.<kind>.{parameters, present, rank, inside}`, and the medium."""
+    """`phantom.outside`, for each kind of shape `phantom.<kind>.{parameters, present, rank, inside}`; the medium."""
     tensors = {_OUTSIDE: batch.outside}
     if batch.medium is not None:
         tensors |= {_MEDIUM + name: part for name, part in batch.medium.tensors.items()}
@@ -57,7 +57,11 @@ def join(batches: Sequence[PhantomBatch]) -> PhantomBatch:
     media = [batch.medium for batch in batches if batch.medium is not None]
     if 0 < len(media) < len(batches):
         raise InputError("phantoms of different make cannot be joined: some have a medium and others none")
-    medium = {name: torch.cat([one.tensors[name] for one in media]) for name in media[0].tensors} if media else None
+    medium = (
+        {name: torch.cat([one.tensors[name] for one in media]) for name in media[0].tensors}
+        if media
+        else None
+    )
     outside = torch.cat([batch.outside for batch in batches])
     return PhantomBatch(tuple(groups), outside, None if medium is None else Medium(**medium))
 

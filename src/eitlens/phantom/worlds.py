@@ -72,7 +72,9 @@ class WorldSampler(Sampler):
         for name in self.worlds:
             choose("WorldSampler: worlds", name, WORLDS)
         if self.body.name != "square":
-            raise InputError(f"WorldSampler: it fills the square, got the {self.body.name}: use ObjectSampler")
+            raise InputError(
+                f"WorldSampler: it fills the square, got the {self.body.name}: use ObjectSampler"
+            )
         if self.disjoint:
             raise InputError("WorldSampler: the worlds say what is disjoint: leave disjoint out")
         self._objects(WORLDS[0])
@@ -145,7 +147,9 @@ class WorldSampler(Sampler):
             values = torch.stack([_between(self.conductive, u[:, 4]), _between(self.resistive, u[:, 5])], -1)
             return Medium(self._field(index, length), levels, values, zero)
         spread = {"smooth": _SMOOTH, "mixed": _TEXTURE}.get(world)
-        texture = zero if spread is None else self._field(index, length) * _between(spread, u[:, 6])[:, None, None]
+        texture = (
+            zero if spread is None else self._field(index, length) * _between(spread, u[:, 6])[:, None, None]
+        )
         return Medium(zero, levels, values, texture)
 
     def _field(self, index: Int64[Tensor, "batch"], length: Tensor) -> Float64[Tensor, "batch waves waves"]:

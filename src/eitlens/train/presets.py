@@ -51,7 +51,10 @@ _UIT_SMALL = replace(
 
 # The flagship again, on overlapping and disjoint ellipses together: the limit is for disjoint ones.
 _BOTH = replace(
-    _FLAGSHIP, name="flagship-both", data=replace(_FLAGSHIP.data, stream=data_preset("paper-both")), samples=3_500_000
+    _FLAGSHIP,
+    name="flagship-both",
+    data=replace(_FLAGSHIP.data, stream=data_preset("paper-both")),
+    samples=3_500_000,
 )
 # The paper's own network, in its size: what it reaches where data are no limit.
 _UIT = replace(

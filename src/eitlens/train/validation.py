@@ -44,7 +44,9 @@ class Validator:
     def _sums(self, network: nn.Module, samples: Samples) -> Tensor:
         example = self._pipeline(samples)
         outputs = network(example.features).float()
-        values = phased_metrics(outputs, example.target) if self._phased else per_sample(outputs, example.target)
+        values = (
+            phased_metrics(outputs, example.target) if self._phased else per_sample(outputs, example.target)
+        )
         return torch.stack([value.sum() for value in values.values()])
 
 

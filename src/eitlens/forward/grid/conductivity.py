@@ -109,9 +109,10 @@ class _PhantomConductivity(GridConductivity):
 
 def _varied(cells: Cells, label: Nodal, sigma: Nodal) -> Cells:
     """Cells that no interface cuts with the mean conductivity of their corners: second order where σ is smooth."""
-    mean, whole = corner_mean(sigma), corner_mean(label) == label[:, :-1, :-1]
-    parts = (torch.where(whole, mean - 1, part) for part in cells[:3])
-    return Cells(*parts, cells.active | (mean != 1))
+    mean, first = corner_mean(sigma), label[:, :-1, :-1]
+    whole = (label[:, 1:, :-1] == first) & (label[:, :-1, 1:] == first) & (label[:, 1:, 1:] == first)
+    lower, upper, saddle = (torch.where(whole, mean - 1, part) for part in cells[:3])
+    return Cells(lower, upper, saddle, cells.active | (mean != 1))
 
 
 def corner_mean(values: Nodal) -> Cell:
