@@ -86,17 +86,17 @@ class ScaledCodes(Input):
 
     def __call__(self, difference: Data) -> Float32[Tensor, "samples code"]:
         """The codes of (B, L, 4n) differences, nan where not measured; fewer currents are the first ones."""
-        data, amplitude = self._scaled(completed(difference, self.currents.count))
+        data, amplitude = self.scaled(completed(difference, self.currents.count))
         return self._packed(self.codes.prior.code(data), amplitude)
 
     def read(self, difference: Data) -> Reading:
         """The code, by dense algebra where it is of few points, and its noise level."""
-        data, amplitude = self._scaled(completed(difference, self.currents.count))
+        data, amplitude = self.scaled(completed(difference, self.currents.count))
         few = has_few_points(data)
         code = dense_code(self.codes.prior, data) if few else self.codes.prior.code(data)
         return Reading(self._packed(code, amplitude), code.tau)
 
-    def _scaled(self, difference: Data) -> tuple[Data, Float64[Tensor, "samples"]]:
+    def scaled(self, difference: Data) -> tuple[Data, Float64[Tensor, "samples"]]:
         """The data of unit size, and α over the usual size."""
         there = torch.isfinite(difference)
         expected = self.codes.prior.rms.square()[:, None].expand_as(difference[0])

@@ -12,7 +12,7 @@ from eitlens.errors import InputError
 from eitlens.memory import chunk_size
 from eitlens.phantom.base import Shape
 from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
-from eitlens.phantom.medium import Medium, field
+from eitlens.phantom.medium import WAVES, Medium, field
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
@@ -147,7 +147,7 @@ def _on_nodes(
 
 def _chunks(batch: PhantomBatch, points: int) -> Iterator[PhantomBatch]:
     """Parts of the batch whose level sets at the points fit the cache of a CPU (8 MB) or the memory of a GPU."""
-    values = points * (1 + sum(g.present.shape[1] for g in batch.groups))
+    values = points * (1 + sum(g.present.shape[1] for g in batch.groups) + WAVES * (batch.medium is not None))
     size = max(1, 2**20 // values) if batch.device.type == "cpu" else chunk_size(64 * values, batch.device)
     return (batch[k : k + size] for k in range(0, len(batch), size))
 

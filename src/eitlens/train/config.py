@@ -96,6 +96,7 @@ class TrainConfig:
         epochs, samples, minutes: how long; exactly one of them is not 0. With `minutes` the schedule follows
             the clock, interruptions not counted, and the run is not reproducible to the bit.
         precision: of the network; the physics is always float64.
+        exact_input: do not round the input to bfloat16 in training, where the network computes in that.
         compile: mode of torch.compile.
         average: decay of the running mean of the weights that is validated and kept; 0 for none.
         select: the metric of validation that chooses the weights to keep.
@@ -124,6 +125,7 @@ class TrainConfig:
     samples: int = 0
     minutes: float = 0.0
     precision: Precision = "32"
+    exact_input: bool = False
     compile: Compile = "off"
     average: float = 0.0
     select: str = "paper_l2"

@@ -107,7 +107,8 @@ class Loop:
         self.lr, beta1 = config.schedule(self.tracker.advance())
         optimiser.adjust(setup.optimisers, self.lr, beta1)
         setup.module.zero_grad(set_to_none=True)
-        loss = self.loss(self.processes.logits(setup.module, example.features), example.target)
+        outputs = self.processes.logits(setup.module, example.features, config.exact_input)
+        loss = self.loss(outputs, example.target)
         loss.backward()  # type: ignore[no-untyped-call]
         if config.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, config.clip)

@@ -55,6 +55,7 @@ _BOTH = replace(
     name="flagship-both",
     data=replace(_FLAGSHIP.data, stream=data_preset("paper-both")),
     samples=3_500_000,
+    exact_input=True,
 )
 # The paper's own network, in its size: what it reaches where data are no limit.
 _UIT = replace(
@@ -64,6 +65,7 @@ _UIT = replace(
     data=_BOTH.data,
     batch=64,
     samples=2_500_000,
+    exact_input=True,
 )
 # A network that assumes neither contrast nor form: classes and log σ, under the paper's noise, white noise, or both.
 _WORLDS = replace(
@@ -76,6 +78,7 @@ _WORLDS = replace(
     loss="phases",
     select="class_entropy",
     samples=3_500_000,
+    exact_input=True,
     seed=20261119,
 )
 _TINY = {"modes": 64, "width": 64, "layers": 2, "heads": 2, "hidden": 64, "fine": 16, "grid": 4, "waves": 4}
