@@ -2,7 +2,10 @@
 
     PYTHONPATH=src python3 benchmarks/flagship.py explore base integral adam --samples 200000 --bank 120000 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py train flagship uit-small --minutes 12.5 2.8 --out out
+    PYTHONPATH=src python3 benchmarks/flagship.py train both uit --minutes 14 14 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py score flagship uit-small --out out
+
+`both` is the flagship on overlapping and disjoint bodies together, `uit` the paper's own network on the same bank.
 
 All train on phantoms of the paper's distribution, simulated with the grid solver when the run begins, with another
 seed than the test set's; noise, mirror images and the number of currents are new each time a sample is shown.
@@ -51,6 +54,8 @@ DESIGNS = {
     "plain-data": _network(tokens=1, waves=1, amplitudes=1),
     "flagship": preset("flagship"),
     "uit-small": preset("uit-small"),
+    "both": preset("flagship-both"),
+    "uit": preset("uit-endless"),
 }
 
 
@@ -109,7 +114,8 @@ def _config(given: argparse.Namespace, design: TrainConfig, minutes: float) -> T
         if config.input == "harmonic":
             network = NetworkConfig("uit-small", {"resolution": 32})
             config = replace(config, batch=4)
-        stream = replace(data_preset("paper-disjoint"), n=200)
+        stream = config.data.stream if design is DESIGNS["both"] else data_preset("paper-disjoint")
+        assert stream is not None
         source = replace(config.data, block=32, validation=16, stream=stream)
         config = replace(
             config, network=network, data=source, compile="off", precision="32", validate_every=10
@@ -154,15 +160,15 @@ def _bring(run: Path, out: Path) -> None:
 
 def _keep_banks() -> None:
     """Simulate each bank once, however many designs are trained on it."""
-    banks: dict[tuple[int, int], Samples] = {}
+    banks: dict[tuple[str, int, int], Samples] = {}
     make = Supply.bank
 
     def bank(supply: Supply, seed: int, device: torch.device) -> Samples:
-        key = (supply.config.bank, seed)
+        key = (supply.name, supply.config.bank, seed)
         if key not in banks:
             start = time.monotonic()
             banks[key] = make(supply, seed, device)
-            print(f"simulated {key[0]} samples in {time.monotonic() - start:.1f} s", flush=True)
+            print(f"simulated {key[1]} samples of {key[0]} in {time.monotonic() - start:.1f} s", flush=True)
         return banks[key]
 
     Supply.bank = bank  # type: ignore[method-assign,assignment]

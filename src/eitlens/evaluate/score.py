@@ -75,7 +75,7 @@ def score(
         rows = slice(start, start + BATCH)
         part = samples[rows]
         outputs = trained.outputs(noisy(difference[rows], part.index))
-        logits = trained.network.inclusion(outputs)[:, 0]
+        logits = trained.inclusion(outputs)
         target = part.mask.to(logits.device, torch.float32)
         found = _values(logits, target, inside)
         if tally is not None and part.log_sigma is not None:

@@ -123,7 +123,7 @@ class Trained:
     def __call__(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
         """The logits, in float32 throughout, so that a score does not depend on where it was computed."""
         rows = torch.split(difference.to(self.device), BATCH)
-        return torch.cat([self.network.inclusion(self._outputs(part))[:, 0] for part in rows])
+        return torch.cat([self.inclusion(self._outputs(part)) for part in rows])
 
     def answer(self, difference: Data) -> Answer:
         """The logits and the noise level, from one evaluation of the input."""
@@ -134,7 +134,7 @@ class Trained:
             parts.append(self._outputs(part) if self.symmetries else self.read_all(reading.seen))
         outputs = torch.cat(parts)
         noise = torch.cat(levels).cpu() if levels else None
-        return Answer(self.network.inclusion(outputs)[:, 0], noise, outputs)
+        return Answer(self.inclusion(outputs), noise, outputs)
 
     @torch.no_grad()
     def outputs(self, difference: Data) -> Float[Tensor, "samples outputs nx ny"]:
@@ -149,7 +149,11 @@ class Trained:
 
     def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
         """The logits of the inclusion for the input tensor of the network itself."""
-        return self.network.inclusion(self.read_all(seen))[:, 0]
+        return self.inclusion(self.read_all(seen))
+
+    def inclusion(self, outputs: Tensor) -> Float[Tensor, "samples nx ny"]:
+        """The logits of the inclusion, which are all that most networks give."""
+        return (self.network.inclusion(outputs) if self.network.phased else outputs)[:, 0]
 
     def _outputs(self, difference: Data) -> Float[Tensor, "samples outputs nx ny"]:
         """The outputs of some samples, or their mean over mirror images."""

@@ -72,7 +72,7 @@ _WORLDS = replace(
     _FLAGSHIP,
     name="worlds",
     network=NetworkConfig("worlds"),
-    data=replace(_FLAGSHIP.data, stream=data_preset("worlds"), bank=300_000),
+    data=replace(_FLAGSHIP.data, stream=data_preset("worlds"), bank=240_000),
     noise=Noise((1e-3, 0.25), "spread", (1e-3, 0.2)),
     input="scaled-gaussian",
     loss="phases",

@@ -247,7 +247,8 @@ def draws_of(problem: Problem, state: Candidate, jacobian: Tensor) -> Float64[Te
     )
     factor = torch.linalg.cholesky((covariance + covariance.T) / 2)
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(_DRAWS, len(factor), dtype=torch.float64, generator=generator) @ factor.T
+    draws: Tensor = torch.randn(_DRAWS, len(factor), dtype=torch.float64, generator=generator) @ factor.T
+    return draws
 
 
 def doubt_of(problem: Problem, state: Candidate) -> float:
