@@ -4,7 +4,9 @@
     PYTHONPATH=src python3 benchmarks/flagship.py train flagship uit-small --minutes 12.5 2.8 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py train both uit --minutes 14 14 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py score flagship uit-small --out out
+    PYTHONPATH=src python3 benchmarks/flagship.py mirrors --test 300 --out out
 
+`mirrors` measures what the mean over mirror images brings to the shipped flagship, body by body, in mirrors.json.
 `both` is the flagship on overlapping and disjoint bodies together, `uit` the paper's own network on the same bank.
 
 All train on phantoms of the paper's distribution, simulated with the grid solver when the run begins, with another
@@ -21,19 +23,23 @@ from typing import Any
 
 import torch
 
+from eitlens import weights
 from eitlens.dataset import Samples
 from eitlens.dataset import preset as data_preset
 from eitlens.dataset.config import Split
 from eitlens.device import pick_device
 from eitlens.evaluate import evaluation
-from eitlens.evaluate.score import score
-from eitlens.feed import simulate_range
+from eitlens.evaluate.metrics import per_sample
+from eitlens.evaluate.score import SEED, score
+from eitlens.feed import Noise, simulate_range
+from eitlens.files import write_json
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
 from eitlens.train.supply import Supply
 
 LEVELS = (0.0, 0.05, 0.2)
+_TOGETHER = 10  # bodies between which the file is written
 SHOWN = ("hard_dice", "soft_dice", "cross_entropy", "paper_l2")
 
 BASE = replace(preset("flagship"), batch=256, schedule=replace(preset("flagship").schedule, lr=1e-3))
@@ -64,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=("explore", "train", "score"))
+    parser.add_argument("mode", choices=("explore", "train", "score", "mirrors"))
     parser.add_argument("designs", nargs="*", default=["base"], help=f"of {', '.join(DESIGNS)}")
     parser.add_argument("--samples", type=int, default=200_000, help="explore: samples shown to each")
     parser.add_argument("--minutes", type=float, nargs="+", default=[15.0], help="train: each, by the clock")
@@ -79,6 +85,9 @@ def main() -> None:
         "--toy", action="store_true", help="a tiny network and compilation off, to try the script"
     )
     given = parser.parse_args()
+    if given.mode == "mirrors":
+        mirrors(given)
+        return
     for design in given.designs:
         (given.out / design).mkdir(parents=True, exist_ok=True)
     _keep_banks()
@@ -138,6 +147,39 @@ def _scores(given: argparse.Namespace, run: Path, out: Path, count: int) -> list
             print(name, f"L={currents} τ={tau:g}", shown, f"cal {found.calibration.mean:.4f}", flush=True)
         evaluation.write(out / "evaluation.json", run.name, rows)
     return rows
+
+
+def mirrors(given: argparse.Namespace) -> None:
+    """What the mean over mirror images changes: the metrics of each body with it less those without."""
+    device = pick_device(given.device)
+    one = Trained.open(weights.find("flagship"), device)
+    rows: dict[str, dict[str, list[float]]] = {}
+    samples = _samples("paper-disjoint", "test", given.test, device)
+    for start in range(0, given.test, _TOGETHER):
+        part = samples[start : start + _TOGETHER]
+        for currents, tau in ((c, tau) for c in (3, 1) for tau in LEVELS):
+            reader = one.reading(currents)
+            noisy = Noise((tau,)).apply(part.difference[:, :currents], SEED, 0, part.index)
+            truth, known = part.mask.float(), rows.setdefault(f"{currents} currents, τ = {tau:g}", {})
+            plain, mean = (
+                per_sample(each(noisy), truth) for each in (reader, replace(reader, symmetries=True))
+            )
+            for name in SHOWN[:3]:
+                known.setdefault(name, []).extend((mean[name] - plain[name]).tolist())
+        write_json(
+            given.out / "mirrors.json", {row: paired(values) for row, values in rows.items()}, indent=1
+        )
+    print((given.out / "mirrors.json").read_text(), flush=True)
+
+
+def paired(values: dict[str, list[float]]) -> dict[str, Any]:
+    """Mean and standard error of each metric's differences."""
+    parts = {name: torch.tensor(each, dtype=torch.float64) for name, each in values.items()}
+    told = {
+        name: {"gain": float(part.mean()), "error": float(part.std() / len(part) ** 0.5)}
+        for name, part in parts.items()
+    }
+    return {"bodies": len(next(iter(parts.values())))} | told
 
 
 _SIMULATED: dict[str, Samples] = {}

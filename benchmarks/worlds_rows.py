@@ -111,7 +111,7 @@ class Scorer:
             "tau": row.tau,
             "decibel": row.decibel,
         }
-        return known | {"metrics": _metrics(found), "bars": _against(found, row.bars)}
+        return known | {"metrics": _metrics(found), "bars": against(found, row.bars)}
 
     def _bodies(self, row: Row) -> Samples:
         """The first test samples of a recipe, on the grid of the network."""
@@ -136,7 +136,7 @@ def _metrics(found: Score) -> dict[str, dict[str, float]]:
     }
 
 
-def _against(found: Score, bars: Bars) -> dict[str, Any]:
+def against(found: Score, bars: Bars) -> dict[str, Any]:
     """What was asked, what came out, and whether it is reached; of a network that does not give it, nothing."""
     told: dict[str, Any] = {}
     for name, (least, most) in bars.items():
