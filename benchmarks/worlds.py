@@ -31,9 +31,9 @@ from eitlens.domain import Square
 from eitlens.evaluate.score import SEED
 from eitlens.feature import Codes, InputRecipe
 from eitlens.feature.scaled import ScaledCodes
-from eitlens.feed import Noise, simulate_range
+from eitlens.feed import simulate_range
 from eitlens.files import write_json
-from eitlens.forward import BoundaryIntegralSolver
+from eitlens.forward import BoundaryIntegralSolver, add_noise, add_white_noise
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.models.trained import Trained
 from eitlens.phantom import Ellipse, EllipseSampler
@@ -130,6 +130,8 @@ def prior(given: argparse.Namespace) -> dict[str, Any]:
     """What the code leaves of noise, with data of unit size and plain, on bodies not used for the fit."""
     device, cells = pick_device(given.device), given.cells
     recipe = _of_world("all", cells)
+    # A tenth of the error of a coarse grid.
+    recipe = replace(recipe, solver=replace(recipe.solver, tolerance=1e-4))
     samples = simulate_range(recipe, 0, given.count, device)
     held = min(512, given.count // 4)
     fit, test, index = samples.difference[:-held], samples.difference[-held:], samples.index[-held:]
@@ -138,8 +140,7 @@ def prior(given: argparse.Namespace) -> dict[str, Any]:
     settings = InputRecipe(n=cells, currents=CurrentsConfig(count=3))
     scaled, plain = ScaledCodes.fitted(settings, lambda _: fit), Codes.fitted(settings, lambda _: fit)
     known: dict[str, Any] = {"bodies": given.count, "cells": cells, "held out": len(test), "noises": {}}
-    for name, noise in _noises():
-        noisy = noise.apply(test, SEED, 0, index)
+    for name, noisy in _noises(test, index):
         errors = (
             _relative(data, test)
             for data in (noisy, _fit(scaled, noisy), plain.prior.data(plain.code(noisy).mean))
@@ -151,12 +152,13 @@ def prior(given: argparse.Namespace) -> dict[str, Any]:
     return known
 
 
-def _noises() -> Iterator[tuple[str, Noise]]:
-    yield "none", Noise()
+def _noises(clean: Tensor, index: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """The data with each kind of noise."""
+    yield "none", clean
     for tau in _LEVELS:
-        yield f"tau {tau:g}", Noise((tau,))
-    for level in (0.01, 0.1):
-        yield f"white {level:g}", Noise((0.0,), white=(level, level))
+        yield f"τ = {tau:g}", add_noise(clean, tau, SEED, index)
+    for decibel in (40.0, 20.0):
+        yield f"white, {decibel:g} dB", add_white_noise(clean, decibel, SEED, index)
 
 
 def _fit(codes: ScaledCodes, data: Tensor) -> Tensor:

@@ -131,7 +131,7 @@ class Trained:
         for part in torch.split(difference.to(self.device), BATCH):
             reading = self.features.read(part)
             levels += [] if reading.noise is None else [reading.noise]
-            parts.append(self._outputs(part) if self.symmetries else self.read_all(reading.seen))
+            parts.append(self._outputs(part) if self.symmetries else self.read(reading.seen))
         outputs = torch.cat(parts)
         noise = torch.cat(levels).cpu() if levels else None
         return Answer(self.inclusion(outputs), noise, outputs)
@@ -143,13 +143,9 @@ class Trained:
 
     @torch.no_grad()
     @float32_products(tf32=False)
-    def read_all(self, seen: Tensor) -> Float[Tensor, "samples outputs nx ny"]:
+    def read(self, seen: Tensor) -> Float[Tensor, "samples outputs nx ny"]:
         """All outputs for the input tensor of the network itself."""
         return self.network.on_grid(seen, self.domain.shape[0])
-
-    def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
-        """The logits of the inclusion for the input tensor of the network itself."""
-        return self.inclusion(self.read_all(seen))
 
     def inclusion(self, outputs: Tensor) -> Float[Tensor, "samples nx ny"]:
         """The logits of the inclusion, which are all that most networks give."""
@@ -158,12 +154,12 @@ class Trained:
     def _outputs(self, difference: Data) -> Float[Tensor, "samples outputs nx ny"]:
         """The outputs of some samples, or their mean over mirror images."""
         if not self.symmetries:
-            return self.read_all(self.features(difference))
+            return self.read(self.features(difference))
         moves = symmetries(self.domain, self.currents, difference.device)
         total: Tensor | None = None
         for k, back in enumerate(moves.inverses):
             choice = torch.full((len(difference),), k, device=difference.device)
-            found = self.read_all(self.features(_moved(moves, difference, choice)))
+            found = self.read(self.features(_moved(moves, difference, choice)))
             image = moves.move_image(
                 found.flatten(0, 1), torch.full_like(choice, back).repeat_interleave(found.shape[1])
             )
