@@ -92,6 +92,7 @@ def _check_new(target: Path) -> None:
 def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
+    from eitlens.evaluate.phases import HEADS as PHASES
     from eitlens.paper.markdown import HEADS
 
     count = next(iter(scores.values())).samples
@@ -100,7 +101,8 @@ def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     table.add_column("metric")
     for tau in scores:
         table.add_column(f"τ = {tau:g}", justify="right")
-    for name, head in HEADS.items():
+    known = next(iter(scores.values())).rows()
+    for name, head in (HEADS | {key: text for key, text in PHASES.items() if key in known}).items():
         cells = (found.rows()[name] for found in scores.values())
         table.add_row(head, *(f"{s.mean:.4f}, {s.median:.4f}\n{s.low:.3f} … {s.high:.3f}" for s in cells))
     console.print(table)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def generate(
     out: Annotated[Path, typer.Option(help="Folder of the data set; created if it does not exist.")],
     preset: Annotated[
-        str, typer.Option(help="Name of the data set: paper, paper-disjoint or smoke.")
+        str, typer.Option(help="Name of the data set: paper, paper-disjoint, paper-both, worlds or smoke.")
     ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
     shard: Annotated[
@@ -27,7 +27,7 @@ def generate(
         int | None, typer.Option(min=1, help="Number of CPU threads; by default one for each core.")
     ] = None,
 ) -> None:
-    """Simulate a data set: phantoms, boundary data and masks, in shards with checksums.
+    """Simulate a data set: phantoms, boundary data, masks or σ, in shards with checksums.
 
     Example: eitlens generate --preset smoke --out data/smoke
     """

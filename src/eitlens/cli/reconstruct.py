@@ -74,6 +74,12 @@ def reconstruct(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Largest number of steps of an iterative method.")
     ] = None,
+    symmetries: Annotated[
+        bool,
+        typer.Option(
+            "--symmetries", help="Average over the mirror images of the body: slower, and a little better."
+        ),
+    ] = False,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
@@ -99,7 +105,9 @@ def reconstruct(
     targets, chosen = out or [], METHODS[method]
     _check_targets(targets, Path(measurement))
     with _shown(method) as told:
-        options = Options(model, refine, tau, n, device, seconds, available_cores(), told, strength, steps)
+        options = Options(
+            model, refine, tau, n, device, seconds, available_cores(), told, strength, steps, symmetries
+        )
         data, numbers = sequence.read(measurement, setup, reference, reference_frames, frames, average)
         data = _corrected(data, method) if fix else data
         one = chosen(data, options) if data.frames == 1 else None

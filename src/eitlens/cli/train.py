@@ -18,7 +18,10 @@ def train(
         Path, typer.Option(help="Folder of the run; the same command continues a run that was stopped.")
     ],
     preset: Annotated[
-        str, typer.Option(help="Name of the recipe: paper, flagship, uit-small or smoke.")
+        str,
+        typer.Option(
+            help="Name of the recipe: paper, flagship, flagship-both, worlds, uit-endless, uit-small or smoke."
+        ),
     ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of a data set.")] = None,

@@ -23,6 +23,7 @@ def reconstruct(
     currents: Numbers = None,
     refine: int = 0,
     device: str = "cpu",
+    symmetries: bool = False,
 ) -> Float64[Tensor, "*batch nx ny"]:
     """The probability that each node lies inside the inclusion, (n+1, n+1), from f - f0.
 
@@ -37,6 +38,7 @@ def reconstruct(
         currents: (L, N) injected currents at these places, where they are not cos lθ.
         refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
         device: cpu, cuda or auto.
+        symmetries: the mean over the mirror images of the body, where the currents allow it.
 
     >>> square, phantom = eit.Square(64), eit.Phantom([eit.circle((0.3, 0.2), 0.3)])
     >>> df = eit.BoundaryIntegralSolver(square).difference(phantom, eit.currents.cosine(square, 3))
@@ -45,7 +47,7 @@ def reconstruct(
     """
     if isinstance(difference, Measurement):
         raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
-    imager = load(model, device)
+    imager = load(model, device, symmetries)
     data = _numbers(difference, "difference")
     if (
         points is None
@@ -59,7 +61,8 @@ def reconstruct(
         return images if data.ndim == 3 else images[0]
 
     def image(one: Tensor) -> Tensor:
-        return imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False).image
+        found = imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False)
+        return found.image if found.phases is None else 1 - found.phases.probabilities[0]
 
     return torch.stack([*map(image, data)]) if data.ndim == 3 and len(data) else image(data)
 
