@@ -82,7 +82,7 @@ def _example(gallery: Gallery) -> Drawing:
 def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()) -> ASGIApp:
     """The application. It answers to `localhost`, to addresses and to these host names (see `OwnHosts`)."""
     jobs = jobs or Jobs(workers=available_cores())
-    server = Server(gallery, jobs, SafeParser())
+    server = Server(gallery, jobs, SafeParser(patience=jobs.budget))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
