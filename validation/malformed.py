@@ -36,6 +36,8 @@ CLOSED = 0
 FILES = "application/octet-stream"
 TOGETHER = 4
 """Clients at once."""
+_TRIES = 10
+"""Of a request that is refused because the server is busy."""
 _GIB = 1024.0  # MiB
 ODD: list[Any] = [None, True, "", "NaN", -1, 1e308, -1e-308, 2**70, float("nan"), [], {}, [[]], "\ud800"]
 ODD += ["a" * 5000, [[0, 0]] * 100, [1e9, -1e9], {"kind": "ellipse"}, 0, 0.5, [1, 2, 3]]
@@ -200,12 +202,16 @@ async def _send(http: httpx.AsyncClient, port: int, kind: str, content: Any, nam
     if kind == "drawing":
         where, kind_of = "/api/drawing", "application/json"
     body = content if kind == "drawing" else content[1]
-    try:
-        answer = await http.post(where, content=body, headers={"content-type": kind_of})
-    except httpx.TransportError:
-        seen.note(kind, CLOSED)
-        return
-    seen.note(kind, answer.status_code, answer.text)
+    for _ in range(_TRIES):
+        try:
+            answer = await http.post(where, content=body, headers={"content-type": kind_of})
+        except httpx.TransportError:
+            seen.note(kind, CLOSED)
+            return
+        seen.note(kind, answer.status_code, answer.text)
+        if answer.status_code != 503:
+            return
+        await asyncio.sleep(float(answer.headers["retry-after"]))
 
 
 async def _raw(port: int, content: bytes) -> int:

@@ -68,7 +68,7 @@ COMMANDS = (
     "calibrate run --samples 8 --misfits 0 --device cpu",
     "export run -o run.onnx",
     "figures --list",
-    "figures fig1-phantom",
+    "figures fig1-pipeline",
     "benchmark table1",
 )
 NEEDS = re.compile(r"pip install '?eitlens\[(\w+)\]")

@@ -100,6 +100,19 @@ def test_a_client_that_hangs_up_is_no_error(address, connect, caplog):
     assert not caplog.records
 
 
+def test_a_request_that_turns_into_nonsense_is_refused_without_a_trace(address, connect, caplog):
+    chunked = (
+        HALF.replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked").removesuffix(b"{")
+        + b"1\r\n{\r\n"
+    )
+    with caplog.at_level(logging.WARNING):
+        assert connect(chunked + b"zzz\r\n").recv(12) == b"HTTP/1.1 400"
+        behind = connect(b"GET /settings.json HTTP/1.1\r\nHost: localhost\r\n\r\n\x00\x00\r\n\r\n")
+        assert behind.recv(8) in (b"HTTP/1.1", b"")
+        assert httpx.get(f"{address}/settings.json").status_code == 200
+    assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
+
+
 def test_a_household_of_version_six_is_one_address():
     same = {connections._network(host) for host in ("2001:db8::1", "2001:db8::2%eth0", "2001:db8:0:0:9::")}
     assert len(same) == 1

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST, MOST_OF_ONE = 512, 128
@@ -67,6 +68,16 @@ class Connection(H11Protocol):
         self.request = None
         self.since = self.loop.time()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; a request that it comes behind, or in the middle of, gets no answer any more."""
+        if self.busy:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def shutdown(self) -> None:
         """Finish what was asked for, if that is soon; nobody waits for a request that is still coming."""

@@ -40,7 +40,7 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
         app,
         http=Connection,
         ws="none",
-        log_level="warning",
+        log_level="error",
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
     )
