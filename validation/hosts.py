@@ -1,4 +1,4 @@
-"""Two hosts, as network namespaces of one machine: a data set in parts, and a training that one host leaves and joins again.
+"""Two hosts, as network namespaces of one machine: data in parts, and a training that one host leaves and joins again.
 
     python validation/hosts.py [--out results/hosts.json]        # as root, on Linux
 
@@ -86,7 +86,9 @@ def on(host: int, *words: str, log: Path) -> Child:
 def torchrun(host: int, folder: Path, run: str) -> Child:
     """The part of a host in a training of both."""
     words = ("torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "3")
+    # Namespaces share the name of their machine, so torchrun must be told which of them keeps the store.
     meet = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{ADDRESSES[0]}:{PORT}", "--rdzv-id", run)
+    meet += ("--rdzv-conf", f"is_host={host == 0}")
     train = ("-m", "eitlens", *_train(folder, run))
     return on(host, *words, *meet, "--local-addr", ADDRESSES[host], *train, log=folder / f"{run}-{host}.log")
 
@@ -177,7 +179,7 @@ def recipe(folder: Path) -> None:
     stream = RECIPE["data"]["stream"] | {"train": 40, "shard": 8}  # type: ignore[index]
     config = RECIPE | {
         "data": {"folder": str(folder / "merged")},
-        "samples": 600,
+        "samples": 400,
         "batch": 4,
         "checkpoint_every": 0.0,
         "scale": True,

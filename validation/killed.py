@@ -2,11 +2,11 @@
 
     python validation/killed.py [--kills 30] [--out results/killed.json]
 
-Each command that writes runs once in peace, which says how long it takes and what it leaves. Then it is killed (SIGKILL)
-at moments drawn over that time, each in a fresh copy of the folder it began in. Asserted after each kill: every file is
-whole, and those from before are there, as they were or as the command leaves them; the same command, run again, ends
-well and leaves the files that peace left, to the bit where they say nothing of clocks. Then pairs of commands write
-into one folder at once, and what both were to leave is there.
+Each command that writes runs once in peace, which says how long it takes and what it leaves. Then it is killed
+(SIGKILL) at moments drawn over that time, each in a fresh copy of the folder it began in. Asserted after each kill:
+every file is whole, and those from before are there, as they were or as the command leaves them; the same command, run
+again, ends well and leaves the files that peace left, to the bit where they say nothing of clocks. Then pairs of
+commands write into one folder at once, and what both were to leave is there.
 
 Commands run in forks of this process, so that the time is theirs and not that of importing libraries.
 """
