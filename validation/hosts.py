@@ -87,7 +87,14 @@ def torchrun(host: int, folder: Path, run: str) -> Child:
     """The part of a host in a training of both."""
     words = ("torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "3")
     # Namespaces share the name of their machine, so torchrun must be told which of them keeps the store.
-    meet = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{ADDRESSES[0]}:{PORT}", "--rdzv-id", run)
+    meet: tuple[str, ...] = (
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"{ADDRESSES[0]}:{PORT}",
+        "--rdzv-id",
+        run,
+    )
     meet += ("--rdzv-conf", f"is_host={host == 0}")
     train = ("-m", "eitlens", *_train(folder, run))
     return on(host, *words, *meet, "--local-addr", ADDRESSES[host], *train, log=folder / f"{run}-{host}.log")
@@ -176,7 +183,7 @@ def _until(holds: Any) -> None:
 
 def recipe(folder: Path) -> None:
     """A small training on the data set of both hosts."""
-    stream = RECIPE["data"]["stream"] | {"train": 40, "shard": 8}  # type: ignore[index]
+    stream = RECIPE["data"]["stream"] | {"train": 40, "shard": 8}
     config = RECIPE | {
         "data": {"folder": str(folder / "merged")},
         "samples": 400,

@@ -266,7 +266,8 @@ def main() -> None:
     print("Commands that are killed, and two at once", flush=True)
     mpl.use("Agg")
     torch.set_num_threads(1)  # a fork has no threads but its own
-    draw, found = random.Random(5), {}
+    draw = random.Random(5)
+    found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         calm = in_peace(home)

@@ -25,7 +25,7 @@ from study import expect
 
 from eitlens.files import write_json
 
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "name": "tiny",
     "network": {"preset": "uit-small", "settings": {"width": 8, "resolution": 32}},
     "data": {
@@ -142,7 +142,7 @@ def tried(python: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "recipe.json").write_text(json.dumps(RECIPE))
-        (folder / "recipe.data.json").write_text(json.dumps(RECIPE["data"]["stream"]))  # type: ignore[index]
+        (folder / "recipe.data.json").write_text(json.dumps(RECIPE["data"]["stream"]))
         for words in COMMANDS:
             given = words.split()
             if given[0] == "reconstruct" and not (folder / given[1]).exists():
