@@ -33,6 +33,8 @@ from eitlens.files import sha256, write_json
 HOSTS, ADDRESSES, PORT = ("eitlens-a", "eitlens-b"), ("10.77.0.1", "10.77.0.2"), 29511
 STEPS_BEFORE = 20
 """Steps in the log before a host is killed."""
+AWAY = 30.0
+"""Seconds until the host is started again: torchrun counts it as there for 15 s after its last sign of life."""
 CLOSE = 2e-3
 """Relative difference of losses that rounding may make within a hundred steps; another order of the data makes 0.1."""
 _PATIENCE = 900.0
@@ -159,8 +161,9 @@ def killed(folder: Path) -> tuple[int, float]:
     for pid in _processes(HOSTS[1]):
         os.kill(pid, signal.SIGKILL)
     second.wait()
-    reached, began = steps(folder / "killed"), time.monotonic()
-    time.sleep(2.0)
+    reached = steps(folder / "killed")
+    time.sleep(AWAY)
+    began = time.monotonic()
     again = torchrun(1, folder, "killed")
     _until(lambda: steps(folder / "killed") > reached + 10 or first.poll() is not None)
     seconds = time.monotonic() - began
