@@ -69,7 +69,7 @@ COMMANDS: dict[str, Words] = {
     "benchmark": ("benchmark", "table1"),
 }
 """In the order in which each finds what those before it left."""
-CLOCKS = {"seconds", "minutes", "images_per_second", "made_with"}
+CLOCKS = {"seconds", "minutes", "images_per_second", "made_with", "commit", "changed"}
 """Keys and columns that say how long something took, or what it was made with."""
 
 
