@@ -33,6 +33,8 @@ from eitlens.files import sha256, write_json
 HOSTS, ADDRESSES, PORT = ("eitlens-a", "eitlens-b"), ("10.77.0.1", "10.77.0.2"), 29511
 STEPS_BEFORE = 20
 """Steps in the log before a host is killed."""
+REJOIN = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+"""Without it, torchrun tells a host that comes back no address to join at (torch 2.13): both wait until they give up."""
 AWAY = 30.0
 """Seconds until the host is started again: torchrun counts it as there for 15 s after its last sign of life."""
 CLOSE = 2e-3
@@ -78,7 +80,7 @@ def _ip(*words: str) -> None:
 def on(host: int, *words: str, log: Path) -> Child:
     """A command of Python's on a host, in a group of its own."""
     command = ["ip", "netns", "exec", HOSTS[host], sys.executable, "-m", *words]
-    told = {"GLOO_SOCKET_IFNAME": "eit0", "OMP_NUM_THREADS": "1"}
+    told = {"GLOO_SOCKET_IFNAME": "eit0", "OMP_NUM_THREADS": "1"} | REJOIN
     with log.open("a") as stream:
         return subprocess.Popen(
             command, env=os.environ | told, stdout=stream, stderr=stream, start_new_session=True
