@@ -34,7 +34,7 @@ HOSTS, ADDRESSES, PORT = ("eitlens-a", "eitlens-b"), ("10.77.0.1", "10.77.0.2"),
 STEPS_BEFORE = 20
 """Steps in the log before a host is killed."""
 REJOIN = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-"""Without it, torchrun tells a host that comes back no address to join at (torch 2.13): both wait until they give up."""
+"""Without it, torchrun tells a host that comes back no address to join at (torch 2.13): both give up."""
 AWAY = 30.0
 """Seconds until the host is started again: torchrun counts it as there for 15 s after its last sign of life."""
 CLOSE = 2e-3
