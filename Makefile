@@ -5,7 +5,7 @@ READY  := .venv/.ready
 PAGE   := src/eitlens/web/page
 DENO   := DENO_DIR=.venv/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
 
-.PHONY: demo test lint page types layers unit site validate bench-physics docs format clean
+.PHONY: demo test lint page types layers unit coverage site validate bench-physics docs format clean
 
 demo: $(READY)            ## a random phantom seen from its boundary, as one picture
 	$(BIN)/eitlens demo
@@ -29,8 +29,11 @@ layers: $(READY)
 unit: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
+coverage: $(READY)        ## the tests, and which lines and branches of the package they ran
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term
+
 validate: $(READY)        ## the slow studies: plots and asserted numbers in validation/out
-	failed=; for study in $(filter-out validation/study.py,$(wildcard validation/*.py)); do echo "== $$study"; \
+	failed=; for study in $(filter-out validation/study.py validation/servers.py,$(wildcard validation/*.py)); do echo "== $$study"; \
 	$(BIN)/python $$study || failed="$$failed $$study"; done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 bench-physics: $(READY)   ## both solvers against scipy's sparse LU, in one run

@@ -1,3 +1,4 @@
+import importlib
 import json
 import shutil
 
@@ -300,3 +301,35 @@ def test_a_run_is_evaluated_without_its_data_set(tmp_path):
     assert _run("evaluate", run, "--device", "cpu").exit_code == 0
     again = json.loads((run / "evaluation.json").read_text())
     assert again["scores"] == scores["scores"]
+
+
+def test_two_that_score_one_run_at_once_keep_both_results(finished, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    monkeypatch.setattr("eitlens.evaluate.sweep.CONTRASTS", (2,))
+    monkeypatch.setattr("eitlens.evaluate.sweep.LEVELS", (0.0,))
+    for command, module, name in (
+        (("evaluate", run, "--device", "cpu", "--tau"), "eitlens.evaluate.score", "score"),
+        (("sweep", run, "--device", "cpu", "--samples", 2, "--kind"), "eitlens.evaluate.sweep", "sweep"),
+    ):
+        mine, other = (0.1, 0.2) if name == "score" else ("noise", "contrast")
+        with monkeypatch.context() as patch:
+            _while_it_works(patch, module, name, lambda c=command, o=other: _run(*c, o))
+            done = _run(*command, mine)
+        assert done.exit_code == 0, done.output
+    assert [row["tau"] for row in json.loads((run / "evaluation.json").read_text())["scores"]] == [0.1, 0.2]
+    assert {row["kind"] for row in json.loads((run / "sweep.json").read_text())} == {"noise", "contrast"}
+    assert not list(run.glob(".*lock"))
+
+
+def _while_it_works(patch, module, name, other):
+    """Have another process do its work after this one has begun and before it writes."""
+    home = importlib.import_module(module)
+    measure = getattr(home, name)
+
+    def slow(*given, **named):
+        patch.undo()
+        assert other().exit_code == 0
+        return measure(*given, **named)
+
+    patch.setattr(home, name, slow)

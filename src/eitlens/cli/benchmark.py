@@ -12,7 +12,7 @@ from eitlens.cli.show import say
 from eitlens.cli.train_options import budget
 from eitlens.cli.train_report import CURVE, draw_curve, observer, progress_bar
 from eitlens.errors import InputError
-from eitlens.files import check_writable, make_folder, write_json
+from eitlens.files import check_writable, make_folder, write_json, write_text
 
 if TYPE_CHECKING:
     import torch
@@ -181,14 +181,13 @@ def _write(root: Path) -> None:
         if not (file.parent / CURVE).exists():
             draw_curve(file.parent)
     make_folder(places.page.parent)
-    places.page.write_text(compose(places), encoding="utf-8")
+    write_text(places.page, compose(places))
     for page in places.quoting:
-        page.write_text(refresh(page, places), encoding="utf-8")
+        write_text(page, refresh(page, places))
     if places.classical.exists():
-        text = refresh_classical(places.classical.read_text(encoding="utf-8"), root)
-        places.classical.write_text(text, encoding="utf-8")
-    for card in cards(places.shipped):
-        card.write_text(refresh_card(card), encoding="utf-8")
+        write_text(places.classical, refresh_classical(places.classical.read_text(encoding="utf-8"), root))
+    for card in cards(places.sources):
+        write_text(card, refresh_card(card))
     say(Console(), "tables: ", places.page)
 
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from eitlens.cli.show import progress_bar, say
-from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file, score_lock
 from eitlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,9 +57,14 @@ def evaluate(
         raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
     samples = supply.split("test", place, limit)
     count, subject = trained.currents.count, {"weights": trained.digest, "data": supply.digest}
-    before = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
-    if before.other and (out is not None or not before.outdated):
-        raise InputError(f"{target}: holds scores of {before.other}: give these another file with --out")
+
+    def before() -> evaluation.Earlier:
+        found = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
+        if found.other and (out is not None or not found.outdated):
+            raise InputError(f"{target}: holds scores of {found.other}: give these another file with --out")
+        return found
+
+    before()  # what cannot be kept is said before the work
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
     with progress_bar(console) as bar:
@@ -71,12 +76,14 @@ def evaluate(
 
             scores[level] = score(trained, samples, level, progress=advance)
     _print(console, str(run), scores)
-    if before.other:
-        say(console, f"{target}: held scores of {before.other}, which these replace")
     new = [evaluation.row(found, supply.name, count, level, subject) for level, found in scores.items()]
-    rows = evaluation.joined(before.rows, new)
-    evaluation.write(target, folder.resolve().name, rows, weights)
-    reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
+    with score_lock(target):  # another process may have added scores meanwhile
+        held = before()
+        rows = evaluation.joined(held.rows, new)
+        evaluation.write(target, folder.resolve().name, rows, weights)
+        reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
+    if held.other:
+        say(console, f"{target}: held scores of {held.other}, which these replaced")
     say(console, "scores: ", target)
 
 

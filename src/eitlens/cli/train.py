@@ -10,7 +10,7 @@ from eitlens.cli.show import say
 from eitlens.cli.train_options import budget, build_recipe, changed_settings
 from eitlens.cli.train_report import draw_curve, observer, progress_bar, rank
 from eitlens.errors import InputError
-from eitlens.files import check_writable
+from eitlens.files import check_writable, copy_files
 
 
 def train(
@@ -107,6 +107,5 @@ def _export(console: Console, run: Path, target: Path) -> None:
     for name in ("best", "last"):
         if (run / f"{name}.safetensors").exists():
             save_compact(run, name, target)
-    for file in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("*.png")):
-        (target / file.name).write_bytes(file.read_bytes())
+    copy_files((*run.glob("*.json"), *run.glob("*.csv"), *run.glob("*.png")), target)
     say(console, "exported: ", target)

@@ -69,6 +69,11 @@ class Places:
         return self.root / "results"
 
     @property
+    def sources(self) -> Path:
+        """The networks in the repository, whose cards are written; those of an installed package never are."""
+        return self.root / "src" / "eitlens" / "weights"
+
+    @property
     def recorded(self) -> Path:
         """Speeds measured on a GPU."""
         return self.root / "benchmarks" / "results" / "models_h200.jsonl"
