@@ -24,9 +24,16 @@ from eitlens.web.gallery import Gallery
 from eitlens.web.guard import Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
+from eitlens.web.tank import answer_files, answer_tank, settings
+from eitlens.web.tank_schema import LARGEST_UPLOAD, read_files, read_tank
 
-DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
-LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}  # bytes: the largest drawing has 20 KB
+DRAWING, UPLOAD, TANK, FILES = "/api/drawing", "/api/measurement", "/api/tank", "/api/files"
+LIMITS = {  # bytes: the largest drawing has 20 KB
+    DRAWING: 64 * 1024,
+    UPLOAD: 8 * 1024 * 1024,
+    TANK: 64 * 1024,
+    FILES: LARGEST_UPLOAD,
+}
 _WARM, _PATIENCE = 2, 30.0  # times, as the first compiles; seconds for a request to arrive
 _UPLOADED = "the file"
 _HEAVY = "draw fewer or simpler shapes, or conductivities nearer to 1"
@@ -93,8 +100,9 @@ def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()
 
     app = FastAPI(title="eitlens", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _told)
-    _add_page(app, page(), gallery.settings())
+    _add_page(app, page(), gallery.settings() | {"tank": settings()})
     _add_questions(app, server)
+    _add_tanks(app, server)
     app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=1)
     known = frozenset(name.lower() for name in (LOCAL, *names) if name)
     return Guard(OwnHosts(app, known), LIMITS)
@@ -139,6 +147,34 @@ def _add_questions(app: FastAPI, server: Server) -> None:
 
         def work(check: Check) -> dict[str, Any]:
             return answer_upload(server.parse(body, _UPLOADED), asked.models, server.gallery, check)
+
+        return await server.ask(request, asked.client, work)
+
+
+def _add_tanks(app: FastAPI, server: Server) -> None:
+    @app.post(TANK)
+    async def tank(request: Request) -> Response:
+        if (refused := _other_type(request, "application/json")) is not None:
+            return refused
+        body = await _body(request)
+        try:
+            asked = read_tank(body)
+        except InputError as error:
+            return _refusal(422, str(error))
+        return await server.ask(request, asked.client, partial(answer_tank, asked))
+
+    @app.post(FILES)
+    async def files(request: Request) -> Response:
+        if (refused := _other_type(request, "application/octet-stream")) is not None:
+            return refused
+        body = await _body(request)
+        try:
+            asked, parts = read_files(body)
+        except InputError as error:
+            return _refusal(422, str(error))
+
+        def work(check: Check) -> dict[str, Any]:
+            return answer_files(asked, parts, server.parse, check)
 
         return await server.ask(request, asked.client, work)
 
