@@ -24,7 +24,7 @@ from eitlens.web.gallery import Gallery
 from eitlens.web.guard import Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
-from eitlens.web.tank import answer_files, answer_tank, settings
+from eitlens.web.tank import answer_files, answer_tank, settings, warm_tank
 from eitlens.web.tank_schema import LARGEST_UPLOAD, read_files, read_tank
 
 DRAWING, UPLOAD, TANK, FILES = "/api/drawing", "/api/measurement", "/api/tank", "/api/files"
@@ -55,6 +55,7 @@ class Server:
         for _ in range(_WARM):
             work = partial(answer_drawing, example, self.gallery)
             await self.jobs.run("warm", work, budget=math.inf)
+        await self.jobs.run("warm", lambda check: warm_tank(), budget=math.inf)
 
     async def ask(self, request: Request, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
         """The answer in the client's turn, or the reason why there is none; without a client there is no work."""
