@@ -127,6 +127,9 @@ new ResizeObserver(() => ifShown(({ mode, latest }) => mode === "square" && show
   byId("curves"),
 );
 new ResizeObserver(() => ifShown(({ mode }) => mode === "tank" && tanks.showReadings())).observe(byId("voltages"));
+new IntersectionObserver(([{ isIntersecting }]) => document.body.classList.toggle("results-seen", isIntersecting), {
+  rootMargin: "0px 0px -160px",
+}).observe(byId("results"));
 const { settings } = await engine.catch((error) => {
   tell(`The page cannot start: ${error.message}`);
   throw error;

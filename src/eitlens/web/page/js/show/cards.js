@@ -18,7 +18,13 @@ function peek(cards) {
   byId("peek").replaceChildren(...shown.map((made) => {
     const small = html("canvas", { width: 160, height: 160 }), dice = made.querySelector("dd")?.textContent ?? "";
     small.getContext("2d").drawImage(made.querySelector("canvas"), 0, 0, 160, 160);
-    return html("span", {}, small, html("b", {}, made.querySelector("h3").textContent), dice && `Dice ${dice}`);
+    return html(
+      "span",
+      {},
+      small,
+      html("b", {}, made.querySelector("h3").textContent),
+      html("i", {}, dice && `Dice ${dice}`),
+    );
   }));
 }
 

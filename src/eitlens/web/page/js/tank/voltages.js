@@ -1,9 +1,9 @@
 // The readings of a tank: those of one stimulation as a chart, and what changed in all of them as a table of colours.
 
-import { byId, svg } from "../dom.js";
+import { short, svg } from "../dom.js";
 import { diverging } from "../show/image.js";
 
-const LEFT = 52, RIGHT = 10, TOP = 12, BOTTOM = 26, LABELS = 9;
+const LEFT = 52, RIGHT = 10, TOP = 12, BOTTOM = 26, WORD = 48;
 
 /** Readings of one frame: `kind` is "change" (from the empty tank) or "voltages" (both). */
 export function chartReadings(root, { readings, pattern }, frame, stimulation, kind) {
@@ -31,7 +31,7 @@ export function chartReadings(root, { readings, pattern }, frame, stimulation, k
     ...names(pattern, stimulation, count, x, height),
     ...drawn,
   );
-  return change ? `largest change ${(Math.max(...change.map(size)) * unit.times).toPrecision(2)} ${unit.name}` : "";
+  return change ? `largest change ${short(Math.max(...change.map(size)) * unit.times)} ${unit.name}` : "";
 }
 
 const size = (v) => (Number.isFinite(v) ? Math.abs(v) : 0);
@@ -40,7 +40,7 @@ const UNITS = [{ times: 1, name: "V" }, { times: 1e3, name: "mV" }, { times: 1e6
 const units = (most) => UNITS.find(({ times }) => most * times >= 1) ?? UNITS[2];
 
 function axes({ low, high, unit, y, width, height }) {
-  const text = (v) => (v === 0 ? "0" : v.toPrecision(2).replaceAll("-", "−"));
+  const text = (v) => short(v).replaceAll("-", "−");
   return [low, 0, high].filter((v, k, all) => all.indexOf(v) === k).flatMap((v) => [
     svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(v / unit.times), y2: y(v / unit.times) }),
     svg("text", { x: LEFT - 6, y: y(v / unit.times) + 4, "text-anchor": "end" }, text(v)),
@@ -48,7 +48,8 @@ function axes({ low, high, unit, y, width, height }) {
 }
 
 function names(pattern, stimulation, count, x, height) {
-  const pairs = pattern.channels[pattern.channels.length > 1 ? stimulation : 0], every = Math.ceil(count / LABELS);
+  const pairs = pattern.channels[pattern.channels.length > 1 ? stimulation : 0],
+    every = Math.ceil((count * WORD) / x(count));
   return pairs.flatMap((pair, k) =>
     k % every
       ? []
@@ -99,7 +100,7 @@ export function table(canvas, { readings, pattern }, frame, stimulation) {
     context.fillRect((k % columns) * w, Math.floor(k / columns) * h, Math.ceil(w), Math.ceil(h));
   });
   context.lineWidth = 2 * dots;
-  context.strokeStyle = getComputedStyle(byId("board")).getPropertyValue("--accent") || "#5b3fd6";
+  context.strokeStyle = getComputedStyle(canvas).color;
   context.strokeRect(dots, stimulation * h + dots, side - 2 * dots, Math.max(h - 2 * dots, 2));
 }
 
