@@ -24,6 +24,7 @@ from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+_PATIENT = 60.0  # seconds for a request: the machine of the tests may be busy
 HOW = "no Chromium: the tests of the page need it (on Debian: apt-get install -y chromium)"
 
 
@@ -49,7 +50,7 @@ def gallery(run_folder: Path) -> Gallery:
 def client(gallery: Gallery) -> Iterator[Any]:
     from starlette.testclient import TestClient
 
-    with TestClient(create(gallery, Jobs(workers=1)), base_url="http://127.0.0.1") as made:
+    with TestClient(create(gallery, Jobs(workers=1, budget=_PATIENT)), base_url="http://127.0.0.1") as made:
         yield made
 
 
@@ -60,7 +61,9 @@ def address(gallery: Gallery) -> Iterator[str]:
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create(gallery, Jobs(workers=1)), log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(create(gallery, Jobs(workers=1, budget=_PATIENT)), log_level="warning")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

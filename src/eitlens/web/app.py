@@ -38,6 +38,7 @@ _WARM, _PATIENCE = 2, 30.0  # times, as the first compiles; seconds for a reques
 _UPLOADED = "the file"
 _HEAVY = "draw fewer or simpler shapes, or conductivities nearer to 1"
 """What a person who draws can do about a computation that takes too long."""
+_SLOW_FILE = "this takes too long here: choose fewer methods, or have eitlens reconstruct do it"
 LOCAL = "localhost"
 
 
@@ -57,7 +58,9 @@ class Server:
             await self.jobs.run("warm", work, budget=math.inf)
         await self.jobs.run("warm", lambda check: warm_tank(), budget=math.inf)
 
-    async def ask(self, request: Request, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
+    async def ask(
+        self, request: Request, client: str, work: Callable[[Check], dict[str, Any]], late: str = ""
+    ) -> Response:
         """The answer in the client's turn, or the reason why there is none; without a client there is no work."""
         answer = asyncio.ensure_future(self.jobs.run(client, work))
         left = asyncio.ensure_future(_left(request))
@@ -73,7 +76,7 @@ class Server:
         except ConvergenceError:
             return _refusal(422, f"the data of this drawing cannot be computed: {_HEAVY}")
         except TooLongError:
-            return _refusal(422, f"the data of this drawing take too long to compute: {_HEAVY}")
+            return _refusal(422, late or f"the data of this drawing take too long to compute: {_HEAVY}")
         except SupersededError:
             return _refusal(409, "a newer request took the place of this one")
         except BusyError as error:
@@ -177,7 +180,7 @@ def _add_tanks(app: FastAPI, server: Server) -> None:
         def work(check: Check) -> dict[str, Any]:
             return answer_files(asked, parts, server.parse, check)
 
-        return await server.ask(request, asked.client, work)
+        return await server.ask(request, asked.client, work, _SLOW_FILE)
 
 
 async def _body(request: Request) -> bytes:

@@ -33,7 +33,7 @@ def plain(reason: object) -> str:
     'this method needs a reference'
     """
     inner = re.sub(r"\s*\([^()]*--[^()]*\)", "", str(reason))
-    first, *others = re.split(r"(?<=[:;,]) ", inner)
+    first, *others = re.split(r"(?<=[:;]) ", inner)
     kept = first
     for part in others:
         kept += "" if "--" in part else f" {part}"

@@ -1,8 +1,11 @@
 """Tanks on the page: from a drawing, or from files, to readings, findings and an image a frame by each method."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from hashlib import blake2b
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -45,7 +48,10 @@ SLOW = ("gauss-newton", "outlines", "total-variation", "level-set", "dbar")
 _CURRENT, _HEIGHT, _CONTACT = 1e-3, 0.05, 1e-5  # A, m, Ω m²: a laboratory's tank
 _CELLS, _MOVING = 80, 48  # a side of an image, and of one of many frames
 _OUTLINE, _ARC = 180, 5  # points of a body's outline, and of an electrode's
-_REMEMBERED = 8
+_REMEMBERED, _KEPT = (
+    8,
+    4,
+)  # tanks that are drawn, and measurements that were read: 16 MB each at most as files
 _TOLERANCE, _MOST_NODES = (
     1e-9,
     1200,
@@ -96,18 +102,50 @@ def answer_tank(drawing: TankDrawing, check: Check) -> dict[str, Any]:
 
 def answer_files(asked: TankFiles, parts: Sequence[bytes], parse: SafeParser, check: Check) -> dict[str, Any]:
     """Read the files of a measured tank, look at their quality, and image some of the frames."""
-    sent = [*asked.files, *asked.reference]
-    found = [Found(parse.found(part, file.name), file.name) for file, part in zip(sent, parts, strict=True)]
+    try:
+        measurement = _READ.measurement(asked, parts, parse)
+    except InputError as error:
+        raise InputError(encoding.plain(error)) from None
     check()
-    most = len(asked.files)
-    measurement = compared(found[:most], asked.setup.setup(), found[most:])
-    if asked.reference_frames:
-        measurement = measurement.against(slice(0, asked.reference_frames))
     if asked.first >= measurement.frames:
         raise InputError(f"first: there are {measurement.frames} frames, got {asked.first}")
     told = _described(measurement) | (_inspected(measurement) if asked.first == 0 else {})
     check()
     return told | _answer(Framed(measurement, asked.first, asked.count), asked.methods, check)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The last measurements that were read: the frames of one are asked for in parts, and methods know the tank."""
+
+    known: "OrderedDict[bytes, Measurement]" = field(default_factory=OrderedDict)
+    lock: Lock = field(default_factory=Lock)
+
+    def measurement(self, asked: TankFiles, parts: Sequence[bytes], parse: SafeParser) -> Measurement:
+        """The measurement in these files."""
+        said = asked.model_dump_json(include={"files", "reference", "reference_frames", "setup"})
+        key = blake2b(b"".join([said.encode(), *parts])).digest()
+        with self.lock:
+            if key in self.known:
+                self.known.move_to_end(key)
+                return self.known[key]
+        found = _compared(asked, parts, parse)
+        with self.lock:
+            self.known[key] = found
+            while len(self.known) > _KEPT:
+                self.known.popitem(last=False)
+        return found
+
+
+_READ = _Read()
+
+
+def _compared(asked: TankFiles, parts: Sequence[bytes], parse: SafeParser) -> Measurement:
+    sent = [*asked.files, *asked.reference]
+    found = [Found(parse.found(part, file.name), file.name) for file, part in zip(sent, parts, strict=True)]
+    most = len(asked.files)
+    measurement = compared(found[:most], asked.setup.setup(), found[most:])
+    return measurement.against(slice(0, asked.reference_frames)) if asked.reference_frames else measurement
 
 
 @cache

@@ -38,7 +38,7 @@ function refresh(quick) {
 }
 
 function answered(error, answer, asked) {
-  tell(error?.message);
+  tell(error?.message ?? answer.stopped);
   if (!error) return store.set({ latest: { answer, asked, shapes: asked.file ? [] : store.state.shapes } });
   if (error.retryAfter) return undefined; // it will be asked again
   markBusy(false);

@@ -76,18 +76,23 @@ const sorted = (answer, order) => ({
   images: answer.images.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
 });
 
+/** What the inspection says, then the first frame by one method after the other, then the other frames. */
 async function askFiles({ file, methods, slow, quick }, signal, partly) {
   const order = [...methods, ...slow], some = (names, first, count) => send(file, names, first, count, signal);
-  let answer = decoded(await some(methods, 0, 1));
-  const count = Math.min(answer.frames.count, MOST);
-  answer = { ...answer, images: [...answer.images, ...slow.map((name) => ({ name, waiting: true, frames: [] }))] };
-  if (count === 1 && !quick) return oneByOne(answer, slow, order, (name) => some([name], 0, 1), signal, partly);
-  while (answer.frames.shown < count) {
-    partly(sorted(answer, order));
-    const more = decoded(await patient(() => some(methods, answer.frames.shown, CHUNK), signal));
-    answer = joined(answer, more);
+  const start = decoded(await some([], 0, 1)), count = Math.min(start.frames.count, MOST);
+  const waiting = { ...start, images: order.map((name) => ({ name, waiting: true, frames: [] })) };
+  let answer = await oneByOne(waiting, quick ? methods : order, order, (name) => some([name], 0, 1), signal, partly);
+  for (let size = CHUNK; answer.frames.shown < count;) {
+    partly(answer);
+    try {
+      answer = joined(answer, decoded(await patient(() => some(methods, answer.frames.shown, size), signal)));
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      if (size === 1) return { ...answer, stopped: error.message };
+      size = 1; // they took too long together
+    }
   }
-  return sorted(answer, order);
+  return answer;
 }
 
 /** The slow methods' images of one frame of a sequence. */

@@ -90,7 +90,7 @@ function setup() {
 
 /** A refusal of a file, in the form that it came from. */
 export function refuseFile(reason) {
-  byId("open-reason").textContent = reason;
+  byId("open-reason").textContent = `${reason}. Say below what the file does not.`;
   byId("open-reason").hidden = false;
   byId("open-more").open = true;
   byId("open-dialog").showModal();

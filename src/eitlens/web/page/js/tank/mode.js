@@ -39,7 +39,9 @@ export class TankMode {
   show(changed) {
     const { state } = this.store;
     if (changed("tank")) this.#fit();
-    if (changed("tank", "mode") || (changed("latest") && !state.latest)) showEmptyTank(this.board, this.store.outline);
+    if (changed("tank", "mode") || (changed("latest") && !state.latest)) {
+      showEmptyTank(this.board, this.store.outline, state.file);
+    }
     if (changed("latest", "mode", "frame")) this.showAll();
     else if (changed("stimulation", "readingKind")) this.showReadings();
     showTankControls(state);

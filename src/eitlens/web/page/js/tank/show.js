@@ -29,10 +29,8 @@ export function showTank(state, board, titles) {
 function view(image, answer, frame, titles) {
   const { name, reason, quantity } = image, title = titles[name] ?? name, field = image.frames?.[frame];
   if (reason) return { name, title, reason };
-  if (!field) {
-    const later = answer.frames.count > 1 ? { reason: "One frame at a time: pause the sequence to see it." } : {};
-    return { name, title, waiting: true, ...later, ...(later.reason ? { waiting: false } : {}) };
-  }
+  if (image.waiting) return { name, title, waiting: true };
+  if (!field) return { name, title, reason: "One frame at a time: pause the sequence to see it." };
   const most = Math.max(...image.frames.flatMap((one) => one.high));
   const shown = { image: field, most, body: answer.body.outline, scores: image.scores ?? undefined };
   const warnings = image.warnings[frame], spoken = said(title, field, answer.body.outline);
@@ -105,8 +103,9 @@ function showFindings({ findings, remarks, facts }) {
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 
 /** A tank that nothing is known of yet. */
-export function showEmptyTank(board, outline) {
+export function showEmptyTank(board, outline, file) {
   board.tank(outline);
+  byId("status").textContent = file ? `Reading ${file.name} …` : "";
   for (const id of ["results", "peek", "solver", "voltages"]) byId(id).replaceChildren();
   for (const id of ["changes", "doubt", "sigma-image"]) clear(byId(id));
   byId("findings").hidden = true;
