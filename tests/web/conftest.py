@@ -50,7 +50,9 @@ def gallery(run_folder: Path) -> Gallery:
 def client(gallery: Gallery) -> Iterator[Any]:
     from starlette.testclient import TestClient
 
-    with TestClient(create(gallery, Jobs(workers=1, budget=_PATIENT)), base_url="http://127.0.0.1") as made:
+    with TestClient(
+        create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT)), base_url="http://127.0.0.1"
+    ) as made:
         yield made
 
 
@@ -62,7 +64,9 @@ def address(gallery: Gallery) -> Iterator[str]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
-        uvicorn.Config(create(gallery, Jobs(workers=1, budget=_PATIENT)), log_level="warning")
+        uvicorn.Config(
+            create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT)), log_level="warning"
+        )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -342,8 +342,9 @@ def test_the_legend_of_the_curves_is_whole(page):
 
 def test_everything_has_a_name_for_a_screen_reader(page):
     nameless = page.evaluate(
-        "[...document.querySelectorAll('button, input, canvas, svg[role], [tabindex]')].filter((e) =>"
-        " !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML)"
+        "[...document.querySelectorAll('button, input, select, canvas, svg[role], [tabindex]')].filter((e) =>"
+        " !e.closest('[aria-hidden]') && !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim()))"
+        ".map((e) => e.outerHTML)"
     )
     assert nameless == []
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
