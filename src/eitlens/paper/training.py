@@ -199,6 +199,6 @@ def _bring_home(run: Path, target: Path, data: Path) -> None:
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["data"]["folder"] = data.as_posix()
     write_json(target / "config.json", config)
-    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")
+    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz", "git.json")
     for name in (*names, "result.json"):
         (target / name).write_bytes((run / name).read_bytes())
