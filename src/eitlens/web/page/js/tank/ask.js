@@ -95,10 +95,17 @@ async function askFiles({ file, methods, slow, quick }, signal, partly) {
   return answer;
 }
 
-/** The slow methods' images of one frame of a sequence. */
-export function askFrame(answer, { file, methods, slow }, frame, signal, partly) {
-  const left = slow.filter((name) => !answer.images.find((one) => one.name === name)?.frames?.[frame]);
-  return oneByOne(answer, left, [...methods, ...slow], (name) => send(file, [name], frame, 1, signal), signal, partly);
+/** The methods that have no image of this frame, and have not refused to make one. */
+export const without = (answer, { methods, slow }, frame) =>
+  [...methods, ...slow].filter((name) => {
+    const image = answer.images.find((one) => one.name === name);
+    return !image?.reason && !image?.refused && !image?.frames?.[frame];
+  });
+
+/** The images of one frame of a sequence by all methods. */
+export function askFrame(answer, asked, frame, signal, partly) {
+  const order = [...asked.methods, ...asked.slow], one = (name) => send(asked.file, [name], frame, 1, signal);
+  return oneByOne(answer, without(answer, asked, frame), order, one, signal, partly);
 }
 
 function send(file, methods, first, count, signal) {
@@ -122,8 +129,9 @@ function joined(answer, more) {
 }
 
 function merged(old, found) {
+  if (found.reason && old.frames?.some(Boolean)) return { ...old, refused: found.reason };
   if (found.reason || !old.frames) return found;
-  const both = (name) => Object.assign([...(old[name] ?? [])], found[name] ?? []);
+  const both = (name) => Object.assign((old[name] ?? []).slice(), found[name] ?? []); // with their holes
   return {
     ...found,
     ...Object.fromEntries(["frames", "uncertainty", "sigma", "warnings"].map((name) => [name, both(name)])),

@@ -2,7 +2,7 @@
 
 import { fitted } from "../draw/bodies.js";
 import { download } from "../files.js";
-import { askFrame, askTank, measured, tankQuestion } from "./ask.js";
+import { askFrame, askTank, measured, tankQuestion, without } from "./ask.js";
 import { refuseFile, setUpTank, showTankControls } from "./controls.js";
 import { Player } from "./player.js";
 import { showEmptyTank, showPanels, showTank } from "./show.js";
@@ -23,7 +23,7 @@ export class TankMode {
     this.#titles = Object.fromEntries(settings.methods.map(({ name, title }) => [name, title]));
     const known = DEFAULT.filter((name) => name in this.#titles);
     store.set({ bodies: settings.bodies, methods: known }, { silent: true });
-    this.player = new Player(store);
+    this.player = new Player(store, () => this.#imageSlowly());
     setUpTank(store, settings);
   }
 
@@ -74,12 +74,10 @@ export class TankMode {
 
   async #slowFrame({ answer, asked, shapes }, frame) {
     this.#running?.abort();
-    const { signal } = (this.#running = new AbortController());
-    const show = (part) => !signal.aborted && this.store.set({ latest: { answer: part, asked, shapes } });
-    const before = this.store.state.latest;
-    if (asked.slow.every((name) => answer.images.find((one) => one.name === name)?.frames?.[frame])) return;
+    const { signal } = (this.#running = new AbortController()), before = this.store.state.latest;
+    if (!without(answer, asked, frame).length) return;
     await askFrame(answer, asked, frame, signal, () => {}).then(
-      (found) => this.store.state.latest === before && show(found),
+      (found) => this.store.state.latest === before && this.store.set({ latest: { answer: found, asked, shapes } }),
       (error) => error.name === "AbortError" || this.tell(error.message),
     );
   }

@@ -7,8 +7,10 @@ const SHORTEST = 40, LONGEST = 1000, UNTIMED = 120; // milliseconds a frame
 export class Player {
   #timer = 0;
 
-  constructor(store) {
+  /** `rested` is called when it stops on a frame. */
+  constructor(store, rested) {
     this.store = store;
+    this.rested = rested;
     byId("play").addEventListener("click", () => (this.#timer ? this.pause() : this.play()));
     byId("frame").addEventListener("input", () => {
       this.pause();
@@ -29,20 +31,20 @@ export class Player {
     }, pace(this.store.state.latest.answer.frames.times));
   }
 
-  /** Stop where it is; `said`: whether the page is told of it. */
-  pause(said = true) {
+  /** Stop where it is. */
+  pause() {
     if (!this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = 0;
     byId("play").setAttribute("aria-label", "Play");
     byId("play").classList.remove("on");
-    if (said) this.store.set({});
+    this.rested();
   }
 
   show({ latest, frame }) {
     const frames = latest?.answer.frames;
     byId("player").hidden = !frames || frames.count < 2;
-    if (byId("player").hidden) return this.pause(false);
+    if (byId("player").hidden) return this.pause();
     byId("frame").max = frames.shown - 1;
     byId("frame").value = frame;
     const time = frames.times ? `, ${frames.times[frame].toFixed(2)} s` : "";

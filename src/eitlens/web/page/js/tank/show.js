@@ -30,7 +30,7 @@ function view(image, answer, frame, titles) {
   const { name, reason, quantity } = image, title = titles[name] ?? name, field = image.frames?.[frame];
   if (reason) return { name, title, reason };
   if (image.waiting) return { name, title, waiting: true };
-  if (!field) return { name, title, reason: "One frame at a time: pause the sequence to see it." };
+  if (!field) return { name, title, reason: image.refused ?? "One frame at a time: stay on a frame to see it." };
   const most = Math.max(...image.frames.flatMap((one) => one.high));
   const shown = { image: field, most, body: answer.body.outline, scores: image.scores ?? undefined };
   const warnings = image.warnings[frame], spoken = said(title, field, answer.body.outline);
@@ -96,7 +96,7 @@ function showFindings({ findings, remarks, facts }) {
   byId("findings-list").replaceChildren(...(wrong.length ? wrong : [line("Nothing is wrong with the readings.")]));
   byId("findings-list").classList.toggle("sound", !wrong.length);
   const numbers = Object.entries(FACTS).filter(([name]) => name in facts);
-  const told = numbers.map(([name, words]) => `${words} ${(100 * facts[name]).toFixed(2)} %`);
+  const told = numbers.map(([name, words]) => `${words} ${(100 * facts[name]).toFixed(2).replace("-", "−")} %`);
   byId("findings-facts").textContent = [...told, ...remarks].map(sentence).join(" ");
 }
 
