@@ -193,3 +193,12 @@ def test_on_a_phone(browser, address, scheme):
     assert "Dice" in page.inner_text("#peek")
     assert small_targets(page) == []
     page.context.close()
+
+
+def test_noise_and_controls_are_in_sight_on_a_laptop(page):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    lowest = page.locator("#again-tank").bounding_box()
+    assert lowest["y"] + lowest["height"] < 900
+    page.locator("#snr").fill("-40")
+    assert page.inner_text("#snr-value") == "1 % (40 dB)"
+    _settled(page)

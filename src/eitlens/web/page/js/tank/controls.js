@@ -13,7 +13,7 @@ export function setUpTank(store, { methods, most }) {
   }
   for (const kind of ["input", "change"]) {
     byId("snr").addEventListener(kind, () => {
-      store.set({ snr: Number(byId("snr").value), file: null }, { live: kind === "input", ended: kind === "change" });
+      store.set({ snr: -Number(byId("snr").value), file: null }, { live: kind === "input", ended: kind === "change" });
     });
   }
   byId("stimulation").addEventListener("input", () => store.set({ stimulation: Number(byId("stimulation").value) }));
@@ -48,7 +48,7 @@ function chips(store, methods, most) {
 export function showTankControls({ tank, snr }) {
   for (const [key, id] of Object.entries(FIELDS)) byId(id).value = String(tank[key]);
   const percent = Number((100 * 10 ** (-snr / 20)).toPrecision(2)), words = `${percent} % (${snr} dB)`;
-  byId("snr").value = snr;
+  byId("snr").value = -snr; // to the right there is more noise
   byId("snr").setAttribute("aria-valuetext", `${percent} percent of the readings`);
   byId("snr-value").textContent = words;
 }
