@@ -25,6 +25,10 @@ class ConvergenceError(RuntimeError):
     """
 
 
+class InputWarning(UserWarning):
+    """Data that can be used, with a result that is doubtful; the message says what is doubtful, in one line."""
+
+
 @contextmanager
 def prefix_errors(where: str) -> Iterator[None]:
     """An `InputError` in the block gets the name of what it is about in front; an empty name adds nothing."""

@@ -70,5 +70,5 @@ def _setting(text: str) -> tuple[str, Any]:
         raise InputError(f"--set {text}: expected key=value, as schedule.lr=5e-4")
     try:
         return key, json.loads(value)
-    except ValueError:
+    except (RecursionError, ValueError):
         return key, value
