@@ -24,7 +24,7 @@ _FINE = 200
 
 def simulate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json; - for a pipe.")
+        Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json, .csv, .h5, .mat; - for a pipe.")
     ],
     phantom: Annotated[
         Path | None, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")
@@ -77,8 +77,10 @@ def simulate(
     """
     from eitlens.domain import bodies
     from eitlens.electrodes import TankConfig
+    from eitlens.measure import files
 
     if str(out) != "-":
+        files.check_suffix(out)
         check_writable(out, phantom)
     domain = bodies.chosen(body)
     if electrodes:
