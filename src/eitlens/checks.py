@@ -63,7 +63,9 @@ def size(value: object, name: str, most: int = MOST_CELLS) -> int:
     """A whole number of things in a row, refused before memory is asked for that no machine has."""
     count = whole(value, name)
     if count > most:
-        raise InputError(f"{name}: expected at most {most}, got {count if count < 10**18 else '10**18 or more'}")
+        raise InputError(
+            f"{name}: expected at most {most}, got {count if count < 10**18 else '10**18 or more'}"
+        )
     return count
 
 

@@ -57,7 +57,7 @@ def _one_line() -> Iterator[None]:
         where = error.filename or "standard output"
         reason = f"{where}: {error.strerror or error}: check the disk, the path and its permissions"
         if not error.filename:  # what is left in it would fail again when Python ends
-            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  to the end
     typer.secho(f"error: {' '.join(reason.split())}", fg=typer.colors.RED, err=True)
     raise typer.Exit(2)
 
@@ -71,7 +71,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> object:
         with _one_line(), warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _say_warning  # type: ignore[assignment]
             return super().invoke(ctx)
 
 

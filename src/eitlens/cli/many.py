@@ -34,7 +34,9 @@ def check(names: Sequence[str], targets: Sequence[Path]) -> None:
     stems = [Path(name).stem for name in names]
     twice = next((stem for stem in stems if stems.count(stem) > 1), None)
     if twice is not None and any(PLACE in str(target) for target in targets):
-        raise InputError(f"two measurements are called {twice}: their images would be one file: rename one of them")
+        raise InputError(
+            f"two measurements are called {twice}: their images would be one file: rename one of them"
+        )
     for target in targets:
         if PLACE in str(target) and target.suffix.lower() in _OF_FRAMES:
             raise InputError(f"{target}: {' and '.join(_OF_FRAMES)} are of the frames of one measurement")
@@ -68,8 +70,9 @@ def run(
         for name, found in _each(names, find):
             rows.append(_row(name, found))
             say(console, _line(rows[-1]), style="red" if "error" in rows[-1] else "")
-            for target in own if not isinstance(found, str) else ():
-                write(found, placed(target, name))
+            if not isinstance(found, str):
+                for target in own:
+                    write(found, placed(target, name))
             bar.advance(task)
     _tables(rows, [target for target in targets if target not in own])
     if as_json:
@@ -96,10 +99,14 @@ def _line(row: dict[str, Any]) -> str:
     if "error" in row:
         return f"error: {row['error'] if row['file'] in row['error'] else row['file'] + ': ' + row['error']}"
     facts = [
-        f"{label} {row[key]:.1%}" for key, label in (("area", "inside"), ("misfit", "misfit")) if row[key] is not None
+        f"{label} {row[key]:.1%}"
+        for key, label in (("area", "inside"), ("misfit", "misfit"))
+        if row[key] is not None
     ]
     doubts = sorted({flag["kind"] for flag in row["warnings"]})
-    return ", ".join([f"{row['file']}: {row['method']}", *facts, *(["warnings: " + " ".join(doubts)] if doubts else [])])
+    return ", ".join(
+        [f"{row['file']}: {row['method']}", *facts, *(["warnings: " + " ".join(doubts)] if doubts else [])]
+    )
 
 
 def _tables(rows: Sequence[dict[str, Any]], targets: Sequence[Path]) -> None:

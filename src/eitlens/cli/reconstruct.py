@@ -82,7 +82,9 @@ def reconstruct(
         bool, typer.Option("--fix", help="Correct what `eitlens inspect` finds before the image is made.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="On standard output, what -o image.json holds.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="On standard output, what -o image.json holds.")
+    ] = False,
 ) -> None:
     """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
 
@@ -177,7 +179,9 @@ def _check_suffixes(targets: list[Path]) -> None:
 def _single(data: "Measurement") -> "Measurement":
     """A measurement of one frame, which is what is imaged of many."""
     if data.frames > 1:
-        raise InputError(f"it has {data.frames} frames: image it by itself, or choose one with --frames 1 or --average")
+        raise InputError(
+            f"it has {data.frames} frames: image it by itself, or choose one with --frames 1 or --average"
+        )
     return data
 
 

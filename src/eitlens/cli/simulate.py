@@ -24,7 +24,10 @@ _FINE = 200
 
 def simulate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json, .csv, .h5, .mat; - for a pipe.")
+        Path,
+        typer.Option(
+            "--out", "-o", help="Where the measurement goes: .npz, .json, .csv, .h5, .mat; - for a pipe."
+        ),
     ],
     phantom: Annotated[
         Path | None, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")

@@ -96,7 +96,9 @@ def dice(found: Mask, truth: Mask) -> float:
     """2 |P ∩ T| / (|P| + |T|) of two sets of nodes; 1 where both are empty."""
     if found.dtype != torch.bool or truth.dtype != torch.bool or found.shape != truth.shape:
         got = ", ".join(f"{tuple(part.shape)} {part.dtype}" for part in (found, truth))
-        raise InputError(f"dice: expected two sets of nodes (true inside) of one shape, got {got}: use image > 0.5")
+        raise InputError(
+            f"dice: expected two sets of nodes (true inside) of one shape, got {got}: use image > 0.5"
+        )
     size = int(found.sum() + truth.sum())
     return 2 * int((found & truth).sum()) / size if size else 1.0
 

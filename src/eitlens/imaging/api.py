@@ -63,9 +63,7 @@ def reconstruct(
         _warn(doubts)
         return images if data.ndim == 3 else images[0]
     bodies = [*data] if data.ndim == 3 and len(data) else [data]
-    found = [
-        imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False) for one in bodies
-    ]
+    found = [imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False) for one in bodies]
     _warn([one.warnings for one in found])
     return torch.stack([one.image for one in found]) if bodies[0] is not data else found[0].image
 

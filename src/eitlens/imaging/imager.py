@@ -155,7 +155,9 @@ class Imager:
         answer = self.reader.answer(data)
         logits = answer.logits.double().cpu()
         if not bool(torch.isfinite(logits).all()):
-            raise InputError(f"{self.name}: no image of data up to {float(data.abs().max()):.3g}: is the unit right?")
+            raise InputError(
+                f"{self.name}: no image of data up to {float(data.abs().max()):.3g}: is the unit right?"
+            )
         levels = [tau] * len(logits) if tau is not None or answer.noise is None else answer.noise.tolist()
         calibration = self.calibration.reading(data.shape[1])
         images = [calibration.probability(z, t) for z, t in zip(logits, levels, strict=True)]
@@ -180,7 +182,9 @@ def _loaded(folder: Path, device: str) -> Imager:
 def _three_axes(difference: object) -> Data:
     """The differences of a batch, or what to do instead."""
     if isinstance(difference, list | tuple) and any(isinstance(one, Measurement) for one in difference):
-        raise InputError("batch: got measurements: image each by itself, [imager(one) for one in measurements]")
+        raise InputError(
+            "batch: got measurements: image each by itself, [imager(one) for one in measurements]"
+        )
     data = checks.physics(difference, "batch: f - f0")
     if data.ndim != 3 or not len(data):
         raise InputError(f"batch: expected differences (B, L, N) of B bodies, got shape {tuple(data.shape)}")

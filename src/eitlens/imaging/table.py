@@ -50,7 +50,7 @@ class FileRow(NamedTuple):
     @staticmethod
     def of(told: dict[str, Any]) -> "FileRow":
         """The row of a summary with its `file`, or of a file with its `error`."""
-        known = {name: told.get(name) for name in FileRow._fields}
+        known: dict[str, Any] = {name: told.get(name) for name in FileRow._fields}
         doubts = " ".join(sorted({flag["kind"] for flag in told.get("warnings", ())}))
         return FileRow(**(known | {"warnings": doubts}))
 

@@ -71,8 +71,9 @@ class TankTraining:
             return float(values["temperature"]), float(values["misfit"])
 
         again = "copy it again from where the weights come from"
-        known = read_json(folder / "config.json", ranges, again)
-        return TankTraining(*known, *read_json(folder / "calibration.json", shown, again))
+        electrodes, coverage, impedance = read_json(folder / "config.json", ranges, again)
+        temperature, misfit = read_json(folder / "calibration.json", shown, again)
+        return TankTraining(electrodes, coverage, impedance, temperature, misfit)
 
     def doubts(self, fit: TankFit) -> Iterator[Flag]:
         """What is unlike the tanks of training."""
@@ -147,8 +148,8 @@ class TankImager:
             seconds = (perf_counter() - start) / len(rows)
             for k, (row, misfit) in enumerate(zip(rows.tolist(), misfits.tolist(), strict=True)):
                 own = (*doubts, self._strange(misfit)) if strange[k] else doubts
-                found = self._reconstruction(answer, k, domain, misfit, own, seconds)
-                yield refined(corrected.frame(row), fit, found, refine, progress) if refine else found
+                image = self._reconstruction(answer, k, domain, misfit, own, seconds)
+                yield refined(corrected.frame(row), fit, image, refine, progress) if refine else image
             start = perf_counter()
 
     @torch.no_grad()

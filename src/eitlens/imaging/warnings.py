@@ -53,7 +53,12 @@ def input_flags(
 
 
 def plain_flags(
-    data: Data, drive: Data, noise: float | None, calibration: Calibration, noisiest: float | None, empty: bool
+    data: Data,
+    drive: Data,
+    noise: float | None,
+    calibration: Calibration,
+    noisiest: float | None,
+    empty: bool,
 ) -> Iterator[Flag]:
     """Doubts about f - f0 in a network's own form that need no forward solver; of an `empty` image the misfit is 1."""
     yield from _noise(noise, noisiest)

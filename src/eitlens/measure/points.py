@@ -204,7 +204,9 @@ def measured(
     )
     told = int(torch.linalg.matrix_rank(g, rtol=_APART))
     if told < len(g):
-        raise InputError(f"{points} points tell {told} of {len(g)} currents apart: take more points or fewer currents")
+        raise InputError(
+            f"{points} points tell {told} of {len(g)} currents apart: take more points or fewer currents"
+        )
     return PointMeasurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 

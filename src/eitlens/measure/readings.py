@@ -228,7 +228,9 @@ def _table(given: object, name: str, readings: int) -> Frames:
             f"shape {tuple(values.shape)}{': transpose it' if swapped else ''}"
         )
     if bool(table.isinf().any()):
-        raise InputError(f"{name}: {int(table.isinf().sum())} values are infinite: give nan for what was not measured")
+        raise InputError(
+            f"{name}: {int(table.isinf().sum())} values are infinite: give nan for what was not measured"
+        )
     if not bool(table.isfinite().any()):
         raise InputError(f"{name}: all values are missing")
     if float(table.nan_to_num().abs().max()) > _LARGEST:
