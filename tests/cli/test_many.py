@@ -128,3 +128,23 @@ def test_a_full_standard_output_is_one_line() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: standard output: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--pattern", "opposite"),
+        ("--snr", 40),
+        ("--height", 0.2),
+        ("--electrodes", 16, "--points", 64),
+        ("--electrodes", 16, "--currents", 4),
+        ("--electrodes", 16, "--current", "nan"),
+        ("--electrodes", 16, "--current", "1e300"),
+        ("--electrodes", 16, "--references", 10**9),
+    ],
+)
+def test_options_that_would_be_ignored_or_cannot_be_meant(words: tuple[object, ...], tmp_path: Path) -> None:
+    done = run("simulate", "--random", 3, "-o", tmp_path / "data.npz", *words)
+    assert done.exit_code == 2
+    assert "error: " in done.output
+    assert not (tmp_path / "data.npz").exists()

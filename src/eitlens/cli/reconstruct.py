@@ -29,7 +29,7 @@ _OF_SEQUENCES = (".gif", ".csv")
 
 @with_setup
 def reconstruct(
-    measurements: Annotated[
+    measurement: Annotated[
         list[str],
         typer.Argument(
             help="A measurement: a file, a folder or a glob of frames; - for a pipe. Several are imaged one by one."
@@ -108,17 +108,17 @@ def reconstruct(
         return (_corrected(data, method) if fix else data), numbers
 
     _check_suffixes(targets)
-    if each or len(measurements) > 1:
-        names = many.found_in(measurements) if each else measurements
+    if each or len(measurement) > 1:
+        names = many.found_in(measurement) if each else measurement
         many.check(names, targets)
         many.run(names, targets, lambda name: chosen(_single(read(name)[0]), options), _write, as_json)
         return
-    (measurement,) = measurements
+    (path,) = measurement
     for target in targets:
-        check_writable(target, Path(measurement))
+        check_writable(target, Path(path))
     with _shown(method) as told:
         options = replace(options, progress=told)
-        data, numbers = read(measurement)
+        data, numbers = read(path)
         one = chosen(data, options) if data.frames == 1 else None
     console = Console()
     found = [one] if one else sequence.followed(data, method, replace(options, progress=None))

@@ -19,6 +19,7 @@ from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_tank
 
 _TOLD = 1e-6  # a current that is this near to a combination of those that were read is known
+_LEAST = 1e-6  # of the empty tank's readings: smaller than what any device tells
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class MappedReadings:
         y, doubt = self.readings, self.doubt
         known = y.nan_to_num()
         size = known.square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True).clamp(min=1)
-        variance = (doubt.relative * known).square() + (doubt.floor**2 * size).clamp(min=1e-300)
+        # Without a change there is no error to speak of, and no code without an error.
+        least = _LEAST**2 * self.empty.square().mean()
+        variance = (doubt.relative * known).square() + torch.maximum(doubt.floor**2 * size, least)
         return self.reading.code(y, variance, doubt.drift * self.empty[None])
 
     @property

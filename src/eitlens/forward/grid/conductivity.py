@@ -148,7 +148,7 @@ def as_grid_conductivity(
 def _warn_of_thin(square: Square, group: ShapeGroup) -> None:
     """Warn of shapes that lie between the nodes, or nearly: area over the longer side of the box is below a cell."""
     rows = group.parameters.detach()
-    low, high = group.kind.bounds(rows).unflatten(-1, (2, 2)).unbind(-2)
+    low, high = group.kind.bounds(rows).split(2, -1)
     width = torch.where(group.present, group.kind.area(rows).abs() / (high - low).amax(-1), torch.inf)
     if bool((width < square.h).any()):
         warn(
