@@ -37,6 +37,8 @@ def check(names: Sequence[str], targets: Sequence[Path]) -> None:
         raise InputError(
             f"two measurements are called {twice}: their images would be one file: rename one of them"
         )
+    if "-" in names:
+        raise InputError("-: what comes through the pipe is one measurement: give it alone")
     for target in targets:
         if PLACE in str(target) and target.suffix.lower() in _OF_FRAMES:
             raise InputError(f"{target}: {' and '.join(_OF_FRAMES)} are of the frames of one measurement")

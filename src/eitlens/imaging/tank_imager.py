@@ -39,8 +39,7 @@ WEIGHTS = "best"
 """The name of the weights in their folder."""
 FAINT = 0.02
 """Of the empty tank's readings: of smaller changes noise may be the most, and a misfit tells nothing."""
-_LARGEST, _SMALLEST = 3.0, 1e-9
-"""Of the empty tank's readings: no object changes them more, and a smaller change is none."""
+_SMALLEST = 1e-9  # of the empty tank's readings: a smaller change is none
 _FEW = 0.25  # of the readings: of fewer most of the image is a guess
 _FRAMES = 32  # at a time
 _BETWEEN = 1.1  # times the ends of a range of training: fits are not exact
@@ -208,9 +207,6 @@ def _of_size(size: float, there: float) -> Iterator[Flag]:
     """Doubts about changes of `size`, over the readings of the empty tank, of which a part is `there`."""
     if there < _FEW:
         yield Flag("gap", f"{there:.0%} of the readings are there: most of the image is a guess")
-    if size > _LARGEST:
-        text = f"the readings change by {size:.3g} times those of the reference"
-        yield Flag("units", f"{text}: are both in the same unit, of the same current and gain?")
     if size < _SMALLEST:
         yield Flag("amplitude", "the readings are those of the reference: there is nothing to see")
 

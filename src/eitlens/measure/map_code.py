@@ -75,12 +75,13 @@ class MappedReadings:
         return self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
 
     def misfit(self, code: MapCode) -> Float64[Tensor, "frames"]:
-        """The part of the changes that a code and a drift of the background leave unexplained."""
+        """The part of the changes that a code and a drift of the background leave unexplained; 0 without a change."""
         there = self.readings.isfinite()
         known, empty = self.readings.nan_to_num(), torch.where(there, self.empty, 0.0)
         left = torch.where(there, known - self.reading.explained(code.mean), 0.0)
         drift = (left * empty).sum(1, keepdim=True) / empty.square().sum(1, keepdim=True).clamp(min=1e-300)
-        return (left - drift * empty).norm(dim=1) / known.norm(dim=1).clamp(min=1e-300)
+        found = (left - drift * empty).norm(dim=1) / known.norm(dim=1).clamp(min=1e-300)
+        return torch.where(self.size > _LEAST, found, 0.0)
 
 
 def map_code(
