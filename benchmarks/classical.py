@@ -171,7 +171,7 @@ def mean(values: list[float]) -> float:
 def side(python: str, *words: str) -> None:
     """Let pyEIT do something, on one thread."""
     script = Path(__file__).with_name("pyeit_side.py")
-    subprocess.run([python, str(script), *words], check=True, env={**os.environ, "PYTHONPATH": ""})
+    subprocess.run([python, "-I", str(script), *words], check=True)  # -I: pyeit.py beside it is another
 
 
 def main() -> None:
