@@ -52,6 +52,7 @@ class TimeDifference:
     ) -> None:
         self.electrodes, self.height = electrodes, height
         self.pattern = _pattern(protocol, electrodes.count, current)
+        self._count = self.pattern.count
         self.fitted: LinearImage | None = None
         """The matrix, once something was solved."""
         self._products: dict[bool, FrameProduct] = {}
@@ -93,9 +94,9 @@ class TimeDifference:
         frames, reference = _numbers(v1, "v1"), _numbers(v0, "v0")
         table = np.atleast_2d(frames)
         image = self._for(table, reference)
-        if table.ndim != 2 or table.shape[1] != self.pattern.count:
+        if table.ndim != 2 or table.shape[1] != self._count:
             raise InputError(
-                f"v1: expected (R) or (F, R), R = {self.pattern.count} readings, got shape {frames.shape}"
+                f"v1: expected (R) or (F, R), R = {self._count} readings, got shape {frames.shape}"
             )
         chooses = self._lamb is None and self._method != _GREIT
         product = self._product(image, normalize, table) if chooses else self._kept(image, normalize)
