@@ -1,7 +1,7 @@
 """The pictures of the documentation, made by the command line and the examples: `python docs/make_images.py`.
 
 They are kept small by a palette of 128 colours. docs/images/page.png and page-tank.png are screenshots of
-`eitlens serve`, and learned-index.png is from validation/learned_index.py, which takes minutes.
+`eitlens serve` in full colour, and learned-index.png is from validation/learned_index.py, which takes minutes.
 """
 
 import subprocess
