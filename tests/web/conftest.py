@@ -20,6 +20,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager
 from eitlens.imaging.calibration import Calibration
 from eitlens.web.app import create
+from eitlens.web.connections import Connection
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
 
@@ -63,11 +64,8 @@ def address(gallery: Gallery) -> Iterator[str]:
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT)), log_level="warning"
-        )
-    )
+    app = create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT))
+    server = uvicorn.Server(uvicorn.Config(app, http=Connection, ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

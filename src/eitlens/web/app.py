@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
@@ -21,7 +22,7 @@ from eitlens.measure.isolation import SafeParser
 from eitlens.web.answer import answer_drawing, answer_upload
 from eitlens.web.assets import Asset, page
 from eitlens.web.gallery import Gallery
-from eitlens.web.guard import Guard, OwnHosts
+from eitlens.web.guard import LOCAL, Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
 from eitlens.web.tank import answer_files, answer_tank, settings, warm_tank
@@ -39,7 +40,6 @@ _UPLOADED = "the file"
 _HEAVY = "draw fewer or simpler shapes, or conductivities nearer to 1"
 """What a person who draws can do about a computation that takes too long."""
 _SLOW_FILE = "this takes too long here: choose fewer methods, or have eitlens reconstruct do it"
-LOCAL = "localhost"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Server:
         try:
             return JSONResponse(await answer)
         except asyncio.CancelledError:
-            return _refusal(499, "the client has left")
+            return await _gone()
         except InputError as error:
             return _refusal(422, str(error))
         except ConvergenceError:
@@ -93,7 +93,7 @@ def _example(gallery: Gallery) -> Drawing:
 def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()) -> ASGIApp:
     """The application. It answers to `localhost`, to addresses and to these host names (see `OwnHosts`)."""
     jobs = jobs or Jobs(workers=available_cores())
-    server = Server(gallery, jobs, SafeParser())
+    server = Server(gallery, jobs, SafeParser(patience=jobs.budget))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -104,6 +104,7 @@ def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()
 
     app = FastAPI(title="eitlens", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _told)
+    app.add_exception_handler(ClientDisconnect, _gone)
     _add_page(app, page(), gallery.settings() | {"tank": settings()})
     _add_questions(app, server)
     _add_tanks(app, server)
@@ -113,15 +114,17 @@ def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()
 
 
 def _add_page(app: FastAPI, assets: dict[str, Asset], settings: dict[str, Any]) -> None:
-    @app.get("/")
+    reads = ["GET", "HEAD"]
+
+    @app.api_route("/", methods=reads)
     async def index() -> Response:
         return _file(assets["index.html"])
 
-    @app.get("/settings.json")
+    @app.api_route("/settings.json", methods=reads)
     async def known() -> Response:
         return JSONResponse(settings)
 
-    @app.get("/{name:path}")
+    @app.api_route("/{name:path}", methods=reads)
     async def asset(name: str) -> Response:
         return _file(assets[name]) if name in assets else _refusal(404, "there is no such page")
 
@@ -207,6 +210,11 @@ async def _told(_: Request, error: Exception) -> Response:
     """An error of the framework (a wrong path or method, a body too large), in our own words."""
     known = error if isinstance(error, HTTPException) else HTTPException(500)
     return _refusal(known.status_code, known.detail, dict(known.headers or {}))
+
+
+async def _gone(*_: object) -> Response:
+    """The answer that nobody reads, as its client has hung up."""
+    return _refusal(499, "the client has left")
 
 
 def _file(asset: Asset) -> Response:
