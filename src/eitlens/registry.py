@@ -18,7 +18,7 @@ HOMES = {
     "pattern": ("eitlens.electrodes.patterns", "PATTERNS"),
     "shape": ("eitlens.phantom.kinds", "KINDS"),
     "solver": ("eitlens.forward.automatic", "SOLVERS"),
-    "sampler": ("eitlens.phantom.samplers", "SAMPLERS"),
+    "sampler": ("eitlens.phantom.registry", "SAMPLERS"),
     "input": ("eitlens.feature.storage", "INPUTS"),
     "network": ("eitlens.models.registry", "NETWORKS"),
     "method": ("eitlens.imaging.methods", "METHODS"),

@@ -32,7 +32,8 @@ def reconstruct(
     measurement: Annotated[
         list[str],
         typer.Argument(
-            help="A measurement: a file, a folder or a glob of frames; - for a pipe. Several are imaged one by one."
+            help="A measurement: a file, a folder of frames, or 'frames/*.txt'; - reads a pipe. "
+            "Several are imaged one by one."
         ),
     ],
     setup: "Setup",
@@ -41,52 +42,67 @@ def reconstruct(
         typer.Option(
             "--out",
             "-o",
-            help="Where it goes: .png, .pdf, .npz, .json; of frames also .gif, .csv; may be repeated. Of many: "
-            "'images/{}.png', {} for their names, and one .csv or .json of all.",
+            help="File to write: .png, .pdf, .npz or .json; for frames also .gif and .csv. May be repeated. "
+            "For several measurements: 'images/{}.png', where {} stands for their names, and one .csv or .json "
+            "of all.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            help="network; dsm or index for any data; of electrodes tikhonov, noser, laplace, gaussian, greit, "
-            "gauss-newton, total-variation, level-set, outlines, dbar; of the square minimise, minimise-h1, posterior."
+            help="network; dsm or index for any data; for electrodes tikhonov, noser, laplace, gaussian, greit, "
+            "gauss-newton, total-variation, level-set, outlines, dbar; for the square minimise, minimise-h1, posterior."
         ),
     ] = "network",
     model: Annotated[
         str | None,
-        typer.Option(help="A trained network by name, or the folder of a run; the best shipped by default."),
+        typer.Option(
+            help="Name of a trained network, or the folder of a run; by default the one for this body."
+        ),
     ] = None,
     refine: Annotated[
-        int, typer.Option(min=0, max=50, help="Steps of fine-tuning through the solver; 12 are plenty.")
+        int,
+        typer.Option(
+            min=0, max=50, help="Largest number of steps of refinement through the solver; 12 are plenty."
+        ),
     ] = 0,
-    tau: Annotated[
-        float | None, typer.Option(min=0.0, max=10.0, help="Noise level, where it is known.")
+    tau: Annotated[float | None, typer.Option(min=0.0, max=10.0, help="Noise level, if it is known.")] = None,
+    n: Annotated[
+        int | None, typer.Option(min=16, max=1000, help="Cells along each side of the image.")
     ] = None,
-    n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the image.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 300 by default.")
+        float | None, typer.Option(min=1.0, help="Seconds that the posterior may be sampled; 300 by default.")
     ] = None,
     strength: Annotated[
-        float | None, typer.Option(help="Of the regularisation; chosen from the data by default.")
+        float | None,
+        typer.Option(help="Strength of the regularisation; by default it is chosen from the data."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="At most so many, of an iterative method.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of steps of an iterative method.")
+    ] = None,
+    symmetries: Annotated[
+        bool,
+        typer.Option(
+            "--symmetries", help="Average over the mirror images of the body: slower, and a little better."
+        ),
+    ] = False,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
     average: Average = None,
     each: Annotated[
         bool,
-        typer.Option("--each", help="The files of a folder or a glob are measurements, not frames of one."),
+        typer.Option(
+            "--each", help="Treat the files of a folder as measurements of their own, not as frames of one."
+        ),
     ] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Correct what `eitlens inspect` finds before the image is made.")
+        bool, typer.Option("--fix", help="First correct the faults that `eitlens inspect` finds.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="On standard output, what -o image.json holds.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what -o image.json would hold.")] = False,
 ) -> None:
-    """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
+    """Make an image of the inclusions from a measurement, with its uncertainty and warnings.
 
     Several frames become images, an animation and a table. `eitlens simulate` makes a measurement to try it with.
 
@@ -101,7 +117,9 @@ def reconstruct(
     from eitlens.imaging.methods import METHODS
 
     targets, chosen = out or [], METHODS[method]
-    options = Options(model, refine, tau, n, device, seconds, available_cores(), None, strength, steps)
+    options = Options(
+        model, refine, tau, n, device, seconds, available_cores(), None, strength, steps, symmetries
+    )
 
     def read(name: str) -> "tuple[Measurement, list[int]]":
         data, numbers = sequence.read(name, setup, reference, reference_frames, frames, average)

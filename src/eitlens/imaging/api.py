@@ -26,6 +26,7 @@ def reconstruct(
     currents: Numbers = None,
     refine: int = 0,
     device: str = "cpu",
+    symmetries: bool = False,
 ) -> Float64[Tensor, "*batch nx ny"]:
     """The probability that each node lies inside the inclusion, (n+1, n+1), from f - f0.
 
@@ -41,6 +42,7 @@ def reconstruct(
         currents: (L, N) injected currents at these places, where they are not cos lθ.
         refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
         device: cpu, cuda or auto.
+        symmetries: the mean over the mirror images of the body, where the currents allow it.
 
     >>> square, phantom = eit.Square(64), eit.Phantom([eit.circle((0.3, 0.2), 0.4)])
     >>> df = eit.BoundaryIntegralSolver(square).difference(phantom, eit.currents.cosine(square, 3))
@@ -49,7 +51,7 @@ def reconstruct(
     """
     if isinstance(difference, Measurement):
         raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
-    imager = load(model, device)
+    imager = load(model, device, symmetries)
     data = _numbers(difference, "difference")
     if (
         points is None
@@ -65,7 +67,8 @@ def reconstruct(
     bodies = [*data] if data.ndim == 3 and len(data) else [data]
     found = [imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False) for one in bodies]
     _warn([one.warnings for one in found])
-    return torch.stack([one.image for one in found]) if bodies[0] is not data else found[0].image
+    made = [one.image if one.phases is None else 1 - one.phases.probabilities[0] for one in found]
+    return torch.stack(made) if bodies[0] is not data else made[0]
 
 
 def _warn(doubts: Sequence[Iterable[Flag]]) -> None:

@@ -1,6 +1,6 @@
 """From a measurement to an image with its uncertainty, its misfit and its doubts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +22,7 @@ from eitlens.imaging.misfit import Simulation, on_grid, relative_misfit
 from eitlens.imaging.reconstruction import Image, Reconstruction, Refinement
 from eitlens.imaging.refine import Problem
 from eitlens.imaging.refine import refine as fine_tune
+from eitlens.imaging.refine.phases import phases_of, refine_phases
 from eitlens.measure.base import Flag, Measurement, Prepared
 from eitlens.models.trained import Trained
 from eitlens.threads import free_cores_only
@@ -47,10 +48,14 @@ class Imager:
     """The largest noise level τ in its training; None where nobody kept it."""
 
     @staticmethod
-    def load(model: str | Path | None = None, device: str = "cpu") -> "Imager":
-        """Load a shipped network by its name (the default for None), or the network of a run's folder."""
+    def load(model: str | Path | None = None, device: str = "cpu", symmetries: bool = False) -> "Imager":
+        """Load a shipped network by its name (the default for None), or the network of a run's folder.
+
+        With `symmetries` an image is the mean of those of the body and of its mirror images, where the currents allow
+        them: slower by their number, and a little better.
+        """
         folder = weights.find(model)
-        reader = Trained.open(folder, pick_device(device))
+        reader = replace(Trained.open(folder, pick_device(device)), symmetries=symmetries)
         return Imager(reader, Calibration.read(folder), folder.name, _noisiest(folder))
 
     @free_cores_only()
@@ -87,6 +92,9 @@ class Imager:
             size = float(prepared.difference.abs().max())
             with prefix_errors(measurement.source):
                 raise InputError(f"{self.name}: no image of data of size {size:.3g}: is the unit right?")
+        if self.reader.network.phased:
+            found = self._of_phases(prepared, answer.outputs[:1].cpu(), noise, misfit, refine, n)
+            return replace(found, seconds=perf_counter() - start)
         image, error, doubts, change = self._examined(prepared, logits, noise, misfit, refine)
         domain = prepared.domain if n is None else prepared.domain.at(n)
         image = image if n is None else on_grid(image, n)
@@ -120,6 +128,47 @@ class Imager:
         image, change = fine_tune(problem, image, error, refine)
         doubts += flags.refined_flags(change, contrast)
         return image, change.misfit_after, tuple(doubts), change
+
+    def _of_phases(
+        self,
+        prepared: Prepared,
+        outputs: Tensor,
+        noise: float | None,
+        misfit: bool,
+        refine: int,
+        n: int | None,
+    ) -> Reconstruction:
+        """The image of a network of classes and log σ, refined if asked for."""
+        data = prepared.difference
+        calibration = self.calibration.reading(len(data))
+        phases = phases_of(outputs, calibration.temperature(noise))
+        simulate = Simulation(CurrentsConfig(self.reader.currents.family, len(data)), prepared.domain)
+        error, change = None, None
+        if refine or (misfit and simulate.possible):
+            error = relative_misfit(simulate.conductivity(phases.log_sigma), data, prepared.seen)
+        doubts = [*flags.input_flags(prepared, noise, calibration, self.noisiest)]
+        doubts += flags.unexplained_flags(error, noise, calibration)
+        if refine and error is not None:
+            level = (self.noisiest or calibration.levels[-1]) if noise is None else noise
+            problem = Problem(simulate, data, prepared.seen, level, calibration.contrast)
+            phases, change = refine_phases(problem, phases, error, refine)
+            error = change.misfit_after
+        domain = prepared.domain if n is None else prepared.domain.at(n)
+        phases = phases if n is None else phases.on_grid(n)
+        return Reconstruction(
+            phases.sign,
+            phases.spread,
+            domain,
+            noise,
+            error,
+            tuple(doubts),
+            "network",
+            self.name,
+            0.0,
+            change,
+            quantity="sign",
+            phases=phases,
+        )
 
     def takes(self, data: Tensor) -> bool:
         """Whether these are finite differences (L, N) or (B, L, N) in the network's own form: cosines at its nodes."""
@@ -169,9 +218,10 @@ class Imager:
         return self.reader.features.currents.build(self.reader.domain)
 
 
-def load(model: str | Path | None = None, device: str = "cpu") -> Imager:
+def load(model: str | Path | None = None, device: str = "cpu", symmetries: bool = False) -> Imager:
     """The imager around a shipped network or a run's folder; the last few are kept in memory."""
-    return _loaded(weights.find(model), device)
+    found = _loaded(weights.find(model), device)
+    return replace(found, reader=replace(found.reader, symmetries=True)) if symmetries else found
 
 
 @lru_cache(maxsize=_KEPT)

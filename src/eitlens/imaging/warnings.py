@@ -102,6 +102,16 @@ def contrast_flags(
         )
 
 
+def unexplained_flags(misfit: float | None, noise: float | None, calibration: Calibration) -> Iterator[Flag]:
+    """A doubt where an image of σ itself leaves more of the data unexplained than in training."""
+    limit = calibration.misfit(noise)
+    if misfit is not None and limit is not None and misfit > limit:
+        text = (
+            f"the network's image leaves {misfit:.0%} of the data unexplained (in training 99 % left at most "
+        )
+        yield Flag("contrast", f"{text}{limit:.0%}): is the body unlike those it was trained with?")
+
+
 def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
     """Doubts from the fine-tuning."""
     if change.contrast is not None:

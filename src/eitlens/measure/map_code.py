@@ -72,7 +72,8 @@ class MappedReadings:
         """The changes over the readings of the empty tank."""
         there = self.readings.isfinite()
         empty = torch.where(there, self.empty, 0.0).norm(dim=1)
-        return self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
+        found: Tensor = self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
+        return found
 
     def misfit(self, code: MapCode) -> Float64[Tensor, "frames"]:
         """The part of the changes that a code and a drift of the background leave unexplained; 0 without a change."""

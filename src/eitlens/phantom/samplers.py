@@ -1,4 +1,4 @@
-"""Random phantoms of ellipses or of polygons, and the samplers by name."""
+"""Random phantoms of ellipses or of polygons."""
 
 import math
 from dataclasses import dataclass
@@ -12,10 +12,8 @@ from eitlens import checks, random
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse
-from eitlens.phantom.objects import ObjectSampler
 from eitlens.phantom.polygon import Polygon
 from eitlens.phantom.sampling import Attempt, Range, Sampler
-from eitlens.registry import Registry
 
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
@@ -107,17 +105,6 @@ class PolygonSampler(Sampler):
         """
         sector = math.pi / self.corners
         return self.corners * self.radius[0] ** 2 * (math.sin(sector) + math.sin(3 * sector)) / 4
-
-
-def _accepted(name: str, thing: object) -> type[Sampler]:
-    if not (isinstance(thing, type) and issubclass(thing, Sampler)):
-        raise InputError(f"sampler {name!r}: expected a class that derives from Sampler, got {thing!r}")
-    return thing
-
-
-SAMPLERS: Registry[type[Sampler]] = Registry(
-    "sampler", {"ellipses": EllipseSampler, "polygons": PolygonSampler, "objects": ObjectSampler}, _accepted
-)
 
 
 def _between(limits: Range, u: Tensor) -> Tensor:
