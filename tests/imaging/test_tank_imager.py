@@ -174,3 +174,16 @@ def test_frames_that_tell_nothing_are_doubted(frame, kind) -> None:
     found = next(TankImager.load().frames(wrong, 32))
     assert kind in {flag.kind for flag in found.warnings}
     assert bool(found.image.isfinite().all())
+
+
+def test_a_lost_frame_does_not_spoil_the_others() -> None:
+    given = measured("32 trigonometric", [BODY, BODY, BODY])
+    volts = given.voltages.clone()
+    volts[1], volts[2, ::7] = math.nan, math.nan
+    gappy = eit.Measurement.of_electrodes(
+        given.electrodes, given.pattern, volts, given.reference, height=given.height
+    )
+    whole, some = (list(TankImager.load().frames(one, 32)) for one in (given, gappy))
+    assert torch.allclose(some[0].image, whole[0].image, atol=1e-4)
+    assert float((some[2].image - whole[2].image).abs().mean()) < 0.02
+    assert ["gap" in {flag.kind for flag in one.warnings} for one in some] == [False, True, False]

@@ -22,6 +22,7 @@ from eitlens.domain import Disk, Domain
 from eitlens.errors import InputError, prefix_errors
 from eitlens.feature.maps import MapCode, MapPrior, packed
 from eitlens.files import read_json
+from eitlens.imaging.options import check
 from eitlens.imaging.reconstruction import Phases, Reconstruction
 from eitlens.imaging.refine.tank import refined
 from eitlens.measure import Measurement
@@ -136,6 +137,7 @@ class TankImager:
             progress: told how far the outlines are.
         """
         start = perf_counter()
+        check(refine, None, n)
         given = _of_tank(measurement)
         with prefix_errors(given.source), free_cores_only():
             corrected, found = _corrected(given)

@@ -119,7 +119,19 @@ def reduced(
     table = pattern.spread(readings)
     if not _fixed(pattern):
         return table
-    matrices = reductions(pattern, table.isfinite().all(0))
+    masks, which = torch.unique(table.isfinite(), dim=0, return_inverse=True)
+    rows = [_reduced_alike(pattern, table[which == k], there) for k, there in enumerate(masks)]
+    order = torch.argsort(which, stable=True)
+    return torch.cat(rows)[torch.argsort(order)]
+
+
+def _reduced_alike(
+    pattern: Pattern,
+    table: Float64[Tensor, "frames stimulations channels"],
+    there: Bool[Tensor, "stimulations channels"],
+) -> Float64[Tensor, "frames kept channels"]:
+    """The same of frames that have the same readings: what one frame lacks, others may have."""
+    matrices = reductions(pattern, there)
     told = ~matrices.isnan().any(-1)
     found = torch.einsum("ckl,flc->fkc", matrices.nan_to_num(), table.nan_to_num())
     return torch.where(told.mT, found, torch.nan)

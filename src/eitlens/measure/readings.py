@@ -144,6 +144,10 @@ class ElectrodeMeasurement(Measurement):
         """The measurement compared with another, or with some of its own frames (counted from 0)."""
         if isinstance(reference, slice):
             frames = self.voltages[reference]
+        elif not isinstance(reference, ElectrodeMeasurement | int | Sequence):
+            raise InputError(
+                f"reference: expected a measurement or numbers of frames, got {checks.shown(reference)}"
+            )
         elif not isinstance(reference, ElectrodeMeasurement):
             frames = self.selected([reference] if isinstance(reference, int) else reference).voltages
         elif same_setup(self, reference):

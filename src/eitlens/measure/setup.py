@@ -94,6 +94,8 @@ class Setup:
         for name in ("coverage", "first"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _finite(checks.number(getattr(self, name), name), name))
+        if not isinstance(self.body, Domain | str | None):
+            raise InputError(f"body: expected a body, or the name of one, got {checks.shown(self.body)}")
         for name in (*_WORDS, "clockwise", "calibrated"):
             if name != "readings" and getattr(self, name) not in (None, True, False):
                 raise InputError(f"{name}: expected true or false, got {checks.shown(getattr(self, name))}")
