@@ -2,6 +2,8 @@
 
 import functools
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -280,3 +282,11 @@ def test_the_static_page_opens_a_measurement(browser, site, tmp_path):
 
 def _percent(label: str) -> float:
     return float(label.split(": ")[1].split(" %")[0])
+
+
+def test_a_network_is_exported_without_the_extra_of_the_page():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['fastapi', 'starlette', 'pydantic', 'uvicorn'])); "
+        "import eitlens.web.export, eitlens.web.gallery"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -15,9 +15,12 @@ def export(
     network: Annotated[
         str | None, typer.Argument(help="A trained network by name, or the folder of a run.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the ONNX file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write, such as network.onnx.")
+    ] = None,
     web: Annotated[
-        Path | None, typer.Option(help="Write the page as static files into this new folder.")
+        Path | None,
+        typer.Option(help="Write the page as static files into this folder, which must not exist."),
     ] = None,
     model: Annotated[
         list[str] | None,

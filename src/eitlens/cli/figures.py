@@ -12,13 +12,13 @@ from eitlens.files import check_writable
 
 
 def figures(
-    names: Annotated[list[str] | None, typer.Argument(help="Which figures; all by default.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of the figures; all by default.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("out/figures"),
-    root: Annotated[Path, typer.Option(help="The repository, for its results.")] = Path("."),
+    root: Annotated[Path, typer.Option(help="Folder of the repository, for its results.")] = Path("."),
     samples: Annotated[
-        int, typer.Option(min=1, help="Samples a point of a sweep, where it is computed.")
+        int, typer.Option(min=1, help="Samples for each point of a sweep, if it has to be computed.")
     ] = 8,
-    listed: Annotated[bool, typer.Option("--list", help="Only list the names.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the names and stop.")] = False,
 ) -> None:
     """Draw every figure, as PDF and PNG, from result files and the networks of the package.
 

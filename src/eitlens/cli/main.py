@@ -83,7 +83,7 @@ def _version(asked: bool) -> None:
 def _options(
     plugin: Annotated[
         list[str] | None,
-        typer.Option(help="A Python module that registers things of your own, or a body as JSON."),
+        typer.Option(help="A Python module that registers your own bodies, methods …, or a body as JSON."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

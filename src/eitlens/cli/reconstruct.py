@@ -29,7 +29,8 @@ _OF_SEQUENCES = (".gif", ".csv")
 @with_setup
 def reconstruct(
     measurement: Annotated[
-        str, typer.Argument(help="A measurement: a file, a folder or a glob of frames; - for a pipe.")
+        str,
+        typer.Argument(help="A measurement: a file, a folder of frames, or 'frames/*.txt'; - reads a pipe."),
     ],
     setup: "Setup",
     out: Annotated[
@@ -37,38 +38,46 @@ def reconstruct(
         typer.Option(
             "--out",
             "-o",
-            help="Where it goes: .png, .pdf, .npz, .json; of frames also .gif, .csv; may be repeated.",
+            help="File to write: .png, .pdf, .npz or .json; for frames also .gif and .csv. May be repeated.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            help="network; dsm or index for any data; of electrodes tikhonov, noser, laplace, gaussian, greit, "
-            "gauss-newton, total-variation, level-set, outlines, dbar; of the square minimise, minimise-h1, posterior."
+            help="network; dsm or index for any data; for electrodes tikhonov, noser, laplace, gaussian, greit, "
+            "gauss-newton, total-variation, level-set, outlines, dbar; for the square minimise, minimise-h1, posterior."
         ),
     ] = "network",
     model: Annotated[
         str | None,
-        typer.Option(help="A trained network by name, or the folder of a run; the best shipped by default."),
+        typer.Option(
+            help="Name of a trained network, or the folder of a run; by default the one for this body."
+        ),
     ] = None,
     refine: Annotated[
-        int, typer.Option(min=0, max=50, help="Steps of fine-tuning through the solver; 12 are plenty.")
+        int,
+        typer.Option(
+            min=0, max=50, help="Largest number of steps of refinement through the solver; 12 are plenty."
+        ),
     ] = 0,
-    tau: Annotated[
-        float | None, typer.Option(min=0.0, max=10.0, help="Noise level, where it is known.")
+    tau: Annotated[float | None, typer.Option(min=0.0, max=10.0, help="Noise level, if it is known.")] = None,
+    n: Annotated[
+        int | None, typer.Option(min=16, max=1000, help="Cells along each side of the image.")
     ] = None,
-    n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the image.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 300 by default.")
+        float | None, typer.Option(min=1.0, help="Seconds that the posterior may be sampled; 300 by default.")
     ] = None,
     strength: Annotated[
-        float | None, typer.Option(help="Of the regularisation; chosen from the data by default.")
+        float | None,
+        typer.Option(help="Strength of the regularisation; by default it is chosen from the data."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="At most so many, of an iterative method.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of steps of an iterative method.")
+    ] = None,
     symmetries: Annotated[
         bool,
         typer.Option(
-            "--symmetries", help="The mean over mirror images of the body: slower, a little better."
+            "--symmetries", help="Average over the mirror images of the body: slower, and a little better."
         ),
     ] = False,
     reference: Reference = None,
@@ -76,12 +85,12 @@ def reconstruct(
     frames: Frames = None,
     average: Average = None,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Correct what `eitlens inspect` finds before the image is made.")
+        bool, typer.Option("--fix", help="First correct the faults that `eitlens inspect` finds.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
+    """Make an image of the inclusions from a measurement, with its uncertainty and warnings.
 
     Several frames become images, an animation and a table. `eitlens simulate` makes a measurement to try it with.
 

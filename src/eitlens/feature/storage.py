@@ -12,10 +12,11 @@ from eitlens.feature.base import JSON, TENSORS, Input
 from eitlens.feature.codes import Codes
 from eitlens.feature.fields import Features
 from eitlens.feature.scaled import KIND, ScaledCodes
+from eitlens.feature.substitutes import SUBSTITUTES
 from eitlens.files import read_json
 from eitlens.registry import Registry
 
-_OURS: dict[str, type[Input]] = {"harmonic": Features, "gaussian": Codes, KIND: ScaledCodes}
+_OURS: dict[str, type[Input]] = {"harmonic": Features, "gaussian": Codes, KIND: ScaledCodes, **SUBSTITUTES}
 INPUTS: Registry[type[Input]] = Registry("input", _OURS)
 _AGAIN = "copy it again from the run"
 

@@ -17,6 +17,7 @@ from eitlens.domain.base import CPU
 from eitlens.errors import InputError
 from eitlens.feature.base import JSON, TENSORS, Input
 from eitlens.feature.storage import read_input
+from eitlens.files import copy_files
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.symmetry import Symmetries, symmetries
@@ -181,7 +182,5 @@ def _moved(moves: Symmetries, difference: Data, choice: Tensor) -> Data:
 def save_compact(folder: Path, name: str, target: Path) -> Path:
     """Copy weights in 8 bits and shards of at most 15 MB, with their features; `Trained.load` reads them."""
     weights = models.save(models.load(folder / f"{name}.safetensors"), target / name, compact=True)
-    for file in (folder / JSON, folder / TENSORS):
-        if file.exists():
-            (target / file.name).write_bytes(file.read_bytes())
+    copy_files((file for file in (folder / JSON, folder / TENSORS) if file.exists()), target)
     return weights

@@ -81,6 +81,11 @@ class Loop:
         self.loss, self.tracker = LOSSES[config.loss], setup.tracker
         self.state = State(setup, run, config.select)
         self.state.restore()
+        if self.processes.broadcast(self.tracker.step) != self.tracker.step:
+            raise InputError(
+                f"{run.path}: this process finds another checkpoint here than the first: give a folder on a disk that "
+                "all machines see"
+            )
         self.loss_sum = torch.zeros((), device=setup.device)
         self.parameters = list(setup.network.parameters())
         if self.processes.first:
