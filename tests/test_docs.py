@@ -47,8 +47,9 @@ def test_the_python_about_data_sets_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_a_data_set_shows_the_defaults():
-    text, tanks = blocks("data_format.md", "json")
+    text, worlds, tanks = blocks("data_format.md", "json")
     assert DataConfig.from_dict(json.loads(text)) == DataConfig("mine")
+    assert DataConfig.from_dict(json.loads(worlds)).sigma
     assert DataConfig.from_dict(json.loads(tanks)).tank == eit.TankConfig(
         scale=0.1, height=0.05, impedance=1e-4
     )
