@@ -160,7 +160,7 @@ def mirrors(given: argparse.Namespace) -> None:
         for currents, tau in ((c, tau) for c in (3, 1) for tau in LEVELS):
             reader = one.reading(currents)
             noisy = Noise((tau,)).apply(part.difference[:, :currents], SEED, 0, part.index)
-            truth, known = part.mask.float(), rows.setdefault(f"{currents} currents, τ = {tau:g}", {})
+            truth, known = part.mask.float(), rows.setdefault(f"{currents}, τ = {tau:g}", {})
             plain, mean = (
                 per_sample(each(noisy), truth) for each in (reader, replace(reader, symmetries=True))
             )

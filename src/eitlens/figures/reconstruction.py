@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from eitlens.figures.style import outline, picture, show_field
 from eitlens.imaging import Reconstruction
+from eitlens.phantom.raster import CLASS_BOUND
 
 TITLES = {
     "probability": "probability of inclusion; line: ½",
@@ -21,14 +22,19 @@ _SPREADS = {"probability": "uncertainty √(p (1 − p))", "sign": "standard dev
 
 
 def reconstruction_figure(found: Reconstruction, path: Path) -> None:
-    """Draw the image, a probability with the outline of {image > ½}, and its uncertainty where there is one."""
+    """Draw the image, a probability with the outline of {image > ½}, and its uncertainty and log σ where known."""
     probable = found.quantity in ("probability", "sign")
-    with picture(path, 1, 1 if found.uncertainty is None else 2, size=3.4) as axes:
+    columns = 1 + (found.uncertainty is not None) + (found.phases is not None)
+    with picture(path, 1, columns, size=3.4) as axes:
         show_image(axes[0, 0], found, TITLES[found.quantity])
         if found.uncertainty is not None:
             spread = found.uncertainty.where(found.domain.inside(), torch.nan)
             title = _SPREADS.get(found.quantity, "standard deviation in S/m")
             show_field(axes[0, 1], spread, title, limits=(0.0, 0.5) if probable else None)
+        if found.phases is not None:
+            log_sigma = found.phases.log_sigma.where(found.domain.inside(), torch.nan)
+            most = max(float(found.phases.log_sigma.abs().max()), CLASS_BOUND)
+            show_field(axes[0, -1], log_sigma, "mean of log σ/σ0", True, limits=(-most, most))
 
 
 def show_image(
