@@ -79,7 +79,7 @@ class Places:
     def quoting(self) -> tuple[Path, ...]:
         """The prose about it, whose quoted numbers are kept up to date."""
         docs = self.root / "docs"
-        names = ("findings.md", "measurements.md", "theory.md", "direct_sampling.md")
+        names = ("findings.md", "measurements.md", "theory.md", "direct_sampling.md", "classical.md")
         pages = (*(docs / name for name in names), self.root / "README.md")
         return tuple(page for page in pages if page.exists())
 
