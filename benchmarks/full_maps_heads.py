@@ -152,6 +152,6 @@ def relative_l1(found: Tensor, truth: Tensor) -> dict[str, float]:
     each = error / total
     return {
         "relative_l1": float(each.mean()),
-        "standard_error": float(each.std() / len(each) ** 0.5),
+        "standard_error": float(each.std(correction=0) / len(each) ** 0.5),
         "relative_l1_disk": float((error / disk).mean()),
     }

@@ -1,7 +1,8 @@
 """The pictures of the documentation, made by the command line and the examples: `python docs/make_images.py`.
 
-They are kept small by their width and a palette, dithered so that smooth colours show no bands. page.png is
-from docs/make_screenshot.py, page-tank.png a screenshot of `eitlens serve`, and learned-index.png is from validation/learned_index.py, which takes minutes.
+They are kept small by their width and a palette, dithered so that smooth colours show no bands. page.png and
+page-tank.png are from docs/make_screenshot.py, and learned-index.png from validation/learned_index.py, which takes
+minutes.
 """
 
 import subprocess

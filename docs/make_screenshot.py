@@ -1,4 +1,4 @@
-"""docs/images/page.png, a screenshot of `eitlens serve` as it opens: `python docs/make_screenshot.py`.
+"""docs/images/page.png and page-tank.png, screenshots of `eitlens serve`: `python docs/make_screenshot.py`.
 
 It needs Chromium and the extra `dev`.
 """
@@ -18,11 +18,12 @@ from eitlens.web.app import create
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
 
-SIZE = {"width": 1440, "height": 900}
+SIZE, TALL = {"width": 1440, "height": 900}, {"width": 1440, "height": 1210}
+PATIENT = 90_000  # milliseconds
 
 
 def main() -> None:
-    """Serve, wait for the images, keep the picture."""
+    """Serve, wait for the images, keep the pictures."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     app = create(Gallery.open(), Jobs())
@@ -36,12 +37,17 @@ def main() -> None:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE)
         page.goto(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        page.wait_for_selector(".result dd")
+        page.wait_for_selector(".result dd", timeout=PATIENT)
         page.get_by_text("uit-small", exact=True).click()
-        page.wait_for_selector(".result.busy", state="detached")
+        page.wait_for_selector(".result.busy", state="detached", timeout=PATIENT)
         page.screenshot(path=f"{folder}/page.png")
+        page.set_viewport_size(TALL)
+        page.locator('[name="mode"][value="tank"]').check(force=True)
+        page.wait_for_selector('.result[data-name="gauss-newton"] dd', timeout=PATIENT)
+        page.screenshot(path=f"{folder}/page-tank.png")
         browser.close()
-        shrink(Path(folder) / "page.png", IMAGES / "page.png")
+        for name in ("page.png", "page-tank.png"):
+            shrink(Path(folder) / name, IMAGES / name)
     server.should_exit = True
     thread.join(10)
 

@@ -8,8 +8,8 @@ the reference. Each frame is imaged by itself, so that each has its own strength
 (`eitlens.evaluate.images`): position error in radii, 1 where nothing is seen; Dice after Otsu's threshold; error of σ,
 ‖σ0 + x - σ‖ / ‖σ‖ over the nodes of the body.
 
-Each method is compared with a simpler one on the same tanks (`SIMPLER`). `seconds` are of an image in a process of one
-thread, its share of what is made once for a tank included.
+Each method is compared with a simpler one on the same tanks (`SIMPLER`, `steps` in the result file). `seconds` are of
+an image in a process of one thread, its share of what is made once for a tank included.
 
 A run replaces the rows of its own methods and keeps the others, whatever other runs write to the file meanwhile.
 docs/classical.md has what `--out results/classical.json` writes. `--toy` images two tanks of 16 electrodes.
@@ -134,35 +134,27 @@ def rated(cells: list[Cell], count: int, processes: int) -> Iterator[tuple[Cell,
             yield cell, torch.tensor([next(rows) for _ in range(count)], dtype=torch.float64)
 
 
-def steps(tables: dict[Cell, Tensor]) -> Record:
-    """What each method gains over the simpler one: the mean of all tanks, and its standard error."""
+def steps(layouts: Record) -> Record:
+    """What each method gains over the simpler one: means over the cells that both have, of the same tanks."""
     told: Record = {}
     for name, simpler in SIMPLER.items():
-        both = [
-            (table, tables[cell._replace(method=simpler)])
-            for cell, table in tables.items()
-            if cell.method == name and cell._replace(method=simpler) in tables
-        ]
+        levels = [level for found in layouts.values() for level in found.values()]
+        both = [(level[name], level[simpler]) for level in levels if name in level and simpler in level]
         if both:
-            more = torch.stack([one - other for one, other in both]).mean(0)  # the same tanks in all cells
-            error = more.std(0) / math.sqrt(len(more))
-            pairs = zip(SCORES, more.mean(0).tolist(), error.tolist(), strict=False)
-            told[name] = {"than": simpler} | {key: [mean, spread] for key, mean, spread in pairs}
+            more = {key: sum(one[key] - other[key] for one, other in both) / len(both) for key in SCORES}
+            told[name] = {"than": simpler, "cells": len(both)} | more
     return told
 
 
-def merge(out: Path, count: int, rows: dict[Cell, Tensor], gains: Record) -> None:
-    """Replace these rows in the result file, and what it says of their methods, under a lock."""
+def merge(out: Path, count: int, rows: dict[Cell, Tensor]) -> None:
+    """Replace these rows in the result file, under a lock."""
     with lock_file(out.with_suffix(".lock"), wait=True):
         record = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
         if record.get("tanks") != count:
-            record = {"tanks": count, "scores": {}, "steps": {}}
+            record = {"tanks": count, "scores": {}}
         for (electrodes, tau, method), table in rows.items():
             level = record["scores"].setdefault(f"{electrodes}", {}).setdefault(f"{tau:g}", {})
             level[method] = dict(zip((*SCORES, "seconds", "images"), table.mean(0).tolist(), strict=True))
-        for name in {cell.method for cell in rows}:
-            record["steps"].pop(name, None)
-        record["steps"] |= gains
         write_json(out, ordered(record))
 
 
@@ -175,7 +167,7 @@ def ordered(record: Record) -> Record:
     layouts = sort(record["scores"], map(str, COUNTS))
     levels = {count: sort(found, (f"{tau:g}" for tau in LEVELS)) for count, found in layouts.items()}
     kept = {count: {tau: sort(rows, NAMES) for tau, rows in found.items()} for count, found in levels.items()}
-    return record | {"scores": kept, "steps": sort(record["steps"], NAMES)}
+    return record | {"scores": kept, "steps": sort(steps(kept), NAMES)}
 
 
 def main() -> None:
@@ -191,15 +183,12 @@ def main() -> None:
     slow_first = [name for name in reversed(NAMES) if name in given.methods]
     cells = [Cell(k, tau, name) for name in slow_first for k in layouts for tau in LEVELS]
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    tables: dict[Cell, Tensor] = {}
     for cell, table in rated(cells, count, given.processes):
-        tables[cell] = table
-        merge(given.out, count, {cell: table}, {})
+        merge(given.out, count, {cell: table})
         told = ", ".join(
             f"{key} {value:.3g}" for key, value in zip(SCORES, table.mean(0).tolist(), strict=False)
         )
         print(f"  {cell.method}, {cell.electrodes} electrodes, noise {cell.tau:g}: {told}", flush=True)
-    merge(given.out, count, tables, steps(tables))
 
 
 if __name__ == "__main__":

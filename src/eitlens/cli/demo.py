@@ -8,6 +8,9 @@ from rich.console import Console
 
 from eitlens.cli.show import say
 from eitlens.errors import InputError
+from eitlens.files import check_writable
+
+_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def demo(
@@ -24,8 +27,9 @@ def demo(
     """
     from eitlens.figures.demo import demo_figure
 
-    if not out.suffix:
-        raise InputError(f"{out}: give the picture a name that ends in .png, .pdf or .svg")
+    if out.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"{out}: give the picture a name that ends in {', '.join(_SUFFIXES)}")
+    check_writable(out)
     console = Console()
     with console.status("simulating the bodies, making the images …"):
         summary = demo_figure(out, seed=seed, n=n, model=model)

@@ -48,8 +48,15 @@ def export(
 
 
 def _network(network: str, out: Path) -> None:
+    from eitlens import weights
     from eitlens.web.export import export_network
 
+    if out.suffix != ".onnx":
+        raise InputError(f"{out}: the file's name must end in .onnx")
+    if (weights.find(network) / weights.MAPS).exists():
+        raise InputError(
+            f"{network}: it reads a code of the tank, not boundary data: no ONNX file holds that"
+        )
     check_writable(out)
     console = Console()
     with console.status("exporting and comparing with PyTorch …"):

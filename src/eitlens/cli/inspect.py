@@ -90,6 +90,10 @@ def _check_targets(pictures: list[Path], fix: Path | None, only: list[str] | Non
             raise InputError(f"{path}: pictures are written as {', '.join(_PICTURES)}, by the suffix")
     if only and fix is None:
         raise InputError("--only says what --fix corrects: give --fix and a file as well")
+    if fix is not None:
+        from eitlens.measure import files
+
+        files.check_suffix(fix)
     for path in [*pictures, *([] if fix is None else [fix])]:
         check_writable(path, source)
 

@@ -147,4 +147,5 @@ def _arrays(found: "Sequence[Reconstruction]", rows: "Sequence[Row]") -> dict[st
     times = [row.time for row in rows]
     arrays |= {"uncertainties": np.stack(spreads)} if len(spreads) == len(found) else {}
     arrays |= {"times": times} if None not in times else {}
+    arrays |= {name: axis.numpy() for name, axis in found[0].domain.axes().items()}
     return arrays | {"frames": [row.frame for row in rows]}

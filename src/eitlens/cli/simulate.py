@@ -3,7 +3,7 @@
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,7 +24,12 @@ _FINE = 200
 
 def simulate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="File of the measurement: .npz or .json; - writes to a pipe.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File of the measurement: .npz, .json, .csv, .h5 or .mat; - writes to a pipe.",
+        ),
     ],
     phantom: Annotated[
         Path | None, typer.Argument(help="The body as JSON (docs/measurements.md); - reads a pipe.")
@@ -94,10 +99,14 @@ def simulate(
     """
     from eitlens.domain import bodies
     from eitlens.electrodes import TankConfig
+    from eitlens.measure import files
 
     if str(out) != "-":
+        files.check_suffix(out)
         check_writable(out, phantom)
     domain = bodies.chosen(body)
+    of_electrodes = (pattern, readings, driven, rotating, current, coverage, impedance, first, clockwise)
+    _refuse_unused(electrodes, (*of_electrodes, scale, height, snr, rate, references), (currents, points, n))
     if electrodes:
         tank = TankConfig(
             electrodes,
@@ -126,6 +135,39 @@ def simulate(
     made, solver = _potentials(inclusions, grid, currents, tau, seed, points, str(phantom or ""))
     at = points or grid.boundary_size
     _write(made, out, f"{currents} currents at {at} points, τ = {tau:g}, {solver} solver")
+
+
+_OF_ELECTRODES = {
+    "pattern": "adjacent",
+    "readings": "adjacent",
+    "driven": False,
+    "rotating": False,
+    "current": 1e-3,
+    "coverage": 0.5,
+    "impedance": 1e-6,
+    "first": 0.0,
+    "clockwise": False,
+    "scale": None,
+    "height": 1.0,
+    "snr": math.inf,
+    "rate": 1.0,
+    "references": 1,
+}
+_OF_CURRENTS = {"currents": 3, "points": 0, "n": _FINE}
+"""The options that one kind of data alone has, with what they are where nobody says."""
+
+
+def _refuse_unused(electrodes: int, of_electrodes: tuple[Any, ...], of_currents: tuple[Any, ...]) -> None:
+    """Refuse an option that the data asked for have no use for: ignored in silence, it would mislead."""
+    known, given = (_OF_CURRENTS, of_currents) if electrodes else (_OF_ELECTRODES, of_electrodes)
+    for (name, usual), value in zip(known.items(), given, strict=True):
+        if value != usual:
+            need = (
+                "is of the paper's currents: leave it or --electrodes out"
+                if electrodes
+                else "needs --electrodes"
+            )
+            raise InputError(f"--{name} {need}")
 
 
 def _chosen(path: Path | None, seed: int | None, body: "Domain", frames: int, rate: float) -> "list[Phantom]":

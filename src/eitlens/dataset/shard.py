@@ -165,7 +165,7 @@ def _reading(path: Path) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         reason = str(error).replace("\n", " ")
         raise DamagedError(f"{path}: not a whole shard ({reason}): {_AGAIN}") from error
 

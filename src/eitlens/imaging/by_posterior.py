@@ -65,7 +65,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     image = on_grid(found.mean(), domain.n)
     # That a network was not trained for such noise is no concern of the sampler.
     doubts = [flag for flag in input_flags(prepared, noise, _USUAL) if flag.kind != "noise"]
-    doubts += sign_flags(prepared, currents)
+    doubts += sign_flags(prepared.difference, currents.build(prepared.domain))
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)

@@ -96,6 +96,7 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
 
 
 _LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+_TANK = {name: Batched(function) for name, function in TANK.items()}
 _OTHERS = {
     "dbar": dbar,
     "minimise": by_minimisation.total_variation,
@@ -110,7 +111,7 @@ METHODS: Registry[Method] = Registry(
         "posterior": posterior,
         "index": index,
         **_LINEAR,
-        **TANK,
+        **_TANK,
         **_OTHERS,
     },
 )

@@ -74,5 +74,5 @@ def check(refine: int, tau: float | None, n: int | None) -> None:
         raise InputError(f"refine: expected at least 0 steps, got {refine}")
     if tau is not None and not 0 <= checks.number(tau, "tau") < math.inf:
         raise InputError(f"tau: expected a noise level of 0 or more, got {tau}")
-    if n is not None and checks.whole(n, "n") < 2:
+    if n is not None and checks.size(n, "n") < 2:
         raise InputError(f"n: expected an image of at least 2 cells a side, got {n}")

@@ -113,10 +113,11 @@ class Reconstruction:
 
     @property
     def arrays(self) -> dict[str, Tensor]:
-        """The image, and whatever else is known of each node, by name."""
+        """The image, and whatever else is known of each node, by name; x and y of the nodes in metres."""
         known = {"image": self.image, "uncertainty": self.uncertainty}
         if self.phases is not None:
             known |= vars(self.phases)
+        known |= self.domain.axes()
         return {name: values for name, values in known.items() if values is not None}
 
     @property

@@ -165,6 +165,9 @@ def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> Ph
     >>> len(eit.stack([eit.Phantom([eit.circle((0.0, 0.0), r)]) for r in (0.3, 0.4)]))
     2
     """
+    if not isinstance(phantoms, Sequence) or not all(isinstance(one, Phantom) for one in phantoms):
+        hint = ": put it in a phantom, Phantom([shape])" if isinstance(phantoms, Shape) else ""
+        raise InputError(f"expected a Phantom or a list of them, got {checks.shown(phantoms)}{hint}")
     if not phantoms:
         raise InputError("expected at least one phantom, got an empty list")
     groups = tuple(g for kind in _kinds(phantoms) if (g := _group(kind, phantoms)) is not None)

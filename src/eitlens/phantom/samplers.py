@@ -17,6 +17,7 @@ from eitlens.phantom.sampling import Attempt, Range, Sampler
 
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
+_MOST = 1_000_000  # shapes of a phantom: their numbers fill 40 MB
 EllipseRows = Float64[Tensor, "*batch ellipses 5"]
 """Parameters of several ellipses: (cx, cy, a, b, angle)."""
 
@@ -127,3 +128,4 @@ def _check(sampler: EllipseSampler | PolygonSampler, least_area: float, **ranges
             f"{count} disjoint shapes with an area of at least {least_area:.2g} each do not fit into "
             f"|x|, |y| <= {extent}, an area of {room:.2g}: take fewer or smaller shapes"
         )
+    checks.size(count, f"{type(sampler).__name__}: count", _MOST)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import Any
+from warnings import warn
 
 import torch
 from jaxtyping import Float64
@@ -11,10 +12,11 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.cancellation import check_wanted
 from eitlens.domain import Square
-from eitlens.errors import InputError
+from eitlens.errors import InputError, InputWarning
 from eitlens.forward.grid.cells import Cell, Cells, uniform_cells
 from eitlens.forward.grid.interfaces import Crossing, EdgeIndex, EdgeValue, Kinks, Nodal, fit, no_kinks
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
+from eitlens.phantom.batch import ShapeGroup
 from eitlens.phantom.raster import factor as nodal_factor
 from eitlens.phantom.raster import materials as nodal_materials
 
@@ -157,9 +159,24 @@ def as_grid_conductivity(
     for group in batch.groups:
         if bool((group.present & ((group.inside == 0) | torch.isinf(group.inside))).any()):
             raise InputError("GridSolver needs conductivities between 0 and ∞: use BoundaryIntegralSolver")
+        _warn_of_thin(square, group)
     return _PhantomConductivity(batch, batch.outside), () if isinstance(conductivity, Phantom) else (
         len(batch),
     )
+
+
+def _warn_of_thin(square: Square, group: ShapeGroup) -> None:
+    """Warn of shapes that lie between the nodes, or nearly: area over the longer side of the box is below a cell."""
+    rows = group.parameters.detach()
+    low, high = torch.split(group.kind.bounds(rows), 2, -1)
+    width = torch.where(group.present, group.kind.area(rows).abs() / (high - low).amax(-1), torch.inf)
+    if bool((width < square.h).any()):
+        warn(
+            f"GridSolver: {int((width < square.h).sum())} shapes are thinner than a cell, {float(width.min()):.2g} of "
+            f"{square.h:.2g}, and hardly seen or lost: use a finer Square or BoundaryIntegralSolver",
+            InputWarning,
+            stacklevel=2,
+        )
 
 
 def _grid_values(square: Square, given: Field | LevelSet) -> Float64[Tensor, "*batch nx ny"]:

@@ -64,6 +64,8 @@ _DOUBT, _DOUBT_BY_NOISE, _DOUBT_BY_EXCESS, _MOST_DOUBT = 0.1, 2.0, 0.1, 0.5
 # Another contrast is told where its logarithm differs by 0.4 (a factor of 1.5), by four standard deviations, and where
 # it explains at least 0.4 of the rest; one Gauss-Newton step is not believed beyond a factor of e.
 _OTHER, _SURE, _SHARE, _FAR = 0.4, 4.0, 0.4, 1.0
+# Then it is followed: so many rounds of so many steps, until it changes by less than a tenth.
+_ROUNDS, _STEPS_A_ROUND, _NEAR = 6, 6, 0.1
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def refine(problem: Problem, image: Image, before: float, steps: int) -> tuple[I
         return kept("the image is not like ellipses inside the body")
     try:
         state, jacobian, taken = minimise(problem, start, steps)
+        contrast = _followed(problem, state, start) if taken else None
     except (ConvergenceError, InputError) as error:
         return kept(str(error))
     after = problem.misfit(state.model)
@@ -137,7 +140,6 @@ def refine(problem: Problem, image: Image, before: float, steps: int) -> tuple[I
     if taken == 0:
         return kept("no step explains the data better")
     reason = "settled" if taken < steps else "steps used up"
-    contrast = _contrast(problem, state, jacobian, start)
     return _picture(problem, state, jacobian, image), Refinement(taken, before, after, reason, contrast)
 
 
@@ -191,7 +193,29 @@ def _jacobian(problem: Problem, state: Candidate) -> Float64[Tensor, "values par
     return (problem.seen * problem.slopes(state.rows) / problem.deviation(state.model)).flatten(1).T
 
 
-def _contrast(problem: Problem, state: Candidate, jacobian: Tensor, start: Rows) -> float | None:
+def _followed(problem: Problem, state: Candidate, start: Rows) -> float | None:
+    """The contrast that the data ask for, after steps with each that they ask for on the way; None for no other.
+
+    One Gauss-Newton step from the contrast of training says which side it is on, not how far.
+    """
+    asked = _contrast(problem, state, _jacobian(problem, state), start)
+    first, best, found = asked, state, problem.contrast
+    for _ in range(_ROUNDS):
+        if asked is None or abs(math.log(asked / found)) < _NEAR:
+            break
+        there = replace(problem, contrast=asked)
+        trial, jacobian, _ = minimise(there, best.rows, _STEPS_A_ROUND)
+        if problem.misfit(trial.model) < problem.misfit(best.model):
+            best, found = trial, asked
+            asked = _contrast(there, trial, jacobian, start, least=_NEAR)
+        else:
+            asked = math.sqrt(asked * found)  # too far
+    return first if best is state else found
+
+
+def _contrast(
+    problem: Problem, state: Candidate, jacobian: Tensor, start: Rows, least: float = _OTHER
+) -> float | None:
     """The contrast after one Gauss-Newton step with its logarithm set free; None where it changes little.
 
     It counts only if it is far from the contrast of training, by four deviations, and if most of what the
@@ -208,7 +232,7 @@ def _contrast(problem: Problem, state: Candidate, jacobian: Tensor, start: Rows)
     change, variance = -float((covariance @ slope)[-1]), float(covariance[-1, -1])
     unexplained = problem.left(state.model) - float(problem.seen.sum())
     gain, left = change**2 / variance, max(unexplained, 0.0)
-    if abs(change) < _OTHER or gain < max(_SURE**2, _SHARE * left):
+    if abs(change) < least or gain < max(_SURE**2, _SHARE * left):
         return None
     return problem.contrast * math.exp(max(-_FAR, min(_FAR, change)))
 

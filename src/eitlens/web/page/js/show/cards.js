@@ -76,15 +76,12 @@ function note({ noise }) {
   return noise === null ? "network" : `sees noise of ${(100 * noise).toFixed(0)} %`;
 }
 
-function scores({ scores, seconds }) {
+function scores({ scores, seconds, truth = true }) {
   const item = (label, value, unit = "") =>
     html("div", {}, html("dt", {}, label), html("dd", {}, value, html("small", {}, unit)));
   const digits = (value) => value?.toFixed(3) ?? "–";
   const time = item("time", (1000 * seconds).toFixed(0), " ms");
-  if (scores && "position" in scores) {
-    return [item("Dice", digits(scores.dice)), item("off by", digits(scores.position)), time];
-  }
-  return scores === undefined
-    ? [time]
-    : [item("Dice", digits(scores?.dice)), item("L² error", digits(scores?.l2)), time];
+  if (!truth) return [time];
+  const other = scores && "position" in scores ? ["off by", scores.position] : ["L² error", scores?.l2];
+  return [item("Dice", digits(scores?.dice)), item(other[0], digits(other[1])), time];
 }

@@ -32,13 +32,14 @@ function view(image, answer, frame, titles) {
   if (image.waiting) return { name, title, waiting: true };
   if (!field) return { name, title, reason: image.refused ?? "One frame at a time: stay on a frame to see it." };
   const most = Math.max(...image.frames.flatMap((one) => one.high));
-  const shown = { image: field, most, body: answer.body.outline, scores: image.scores ?? undefined };
+  const shown = { image: field, most, body: answer.body.outline, scores: image.scores, truth: Boolean(image.scores) };
   const warnings = image.warnings[frame], spoken = said(title, field, answer.body.outline);
   return { name, title, ...shown, warnings, spoken, note: noted(quantity, most), seconds: image.seconds };
 }
 
 function noted(quantity, most) {
   if (quantity === "sign") return "three classes";
+  if (quantity === "conductivity") return `0 to ${most.toPrecision(2)} S/m`;
   return quantity === "index" ? "0 to 1" : `± ${most.toPrecision(2)} S/m`;
 }
 
