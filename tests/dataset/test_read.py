@@ -168,7 +168,7 @@ def test_check_finds_masks_that_are_not_the_phantoms(copied):
         return replace(samples, packed=pack(samples.mask.mT))
 
     rewritten(copied, harm)
-    with pytest.raises(InputError, match="masks do not show the phantoms"):
+    with pytest.raises(InputError, match="masks or σ do not show the phantoms"):
         check(copied)
 
 
