@@ -20,7 +20,7 @@ from eitlens.phantom import sequence
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 LINKING = [*PAGES, *ROOT.glob("benchmarks/*.md"), *ROOT.glob("src/eitlens/weights/*/card.md")]
-QUOTING = [page for page in PAGES if sources(page.read_text())]
+QUOTING = [page for page in Places(ROOT).quoting if sources(page, Places(ROOT))]
 
 every_page = pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -119,8 +119,7 @@ def test_every_link_leads_somewhere(page):
 
 @pytest.mark.parametrize("page", QUOTING, ids=lambda page: page.name)
 def test_quoted_numbers_are_those_of_the_result_files(page):
-    text = page.read_text()
-    assert text == refresh(text, Places(ROOT)), "run `eitlens benchmark table1`"
+    assert page.read_text() == refresh(page, Places(ROOT)), "run `eitlens benchmark table1`"
 
 
 def test_the_readme_quotes_its_results():

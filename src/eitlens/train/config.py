@@ -81,8 +81,8 @@ class TrainConfig:
         network, data, noise: what learns from what. The noise is fresh in every epoch, and for validation the
             same each time.
         augment: move samples by the symmetries of the square that the currents allow.
-        input: `harmonic` for the channels of `Features`, `gaussian` for the codes of `Codes`, which networks that
-            read codes need.
+        input: `harmonic` for the channels of `Features`, or what `feature.substitutes` puts in their place: `boundary`,
+            `potential`, `code-fields`; `gaussian` for the codes of `Codes`, which networks that read codes need.
         counts: numbers of currents, one of which each sample keeps; empty for all of them.
         gradient: `exact`, or the published code's differences, `repo`.
         scale: divide each input channel by its root mean square over training samples.

@@ -63,7 +63,7 @@ def create_network(config: TrainConfig, currents: int) -> Network:
     torch.manual_seed(config.seed)
     chosen = config.network
     network = models.create(chosen.preset, currents=currents, faithful=chosen.faithful, **chosen.settings)
-    if config.input != network.reads:
+    if network.reads not in (config.input, INPUTS[config.input].replaces):
         raise InputError(
             f"{chosen.preset} reads {network.reads} input, the recipe has {config.input}: set input={network.reads}"
         )
@@ -131,9 +131,10 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
         currents=supply.currents,
         gradient=config.gradient,
         scale=config.scale,
-        modes=getattr(network.config, "modes", 0) or 0,
         fewest=min(config.counts, default=0),
     )
+    own = getattr(network.config, "modes", 0) if config.input == network.reads else 0
+    recipe = replace(recipe, modes=own) if own else recipe
 
     def samples(count: int) -> Data:
         # A recipe has a few training samples of its own; many are taken from the stream itself.
@@ -142,7 +143,7 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
         bank = min(count, supply.config.bank or count)
         return replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device).difference
 
-    return INPUTS[network.reads].fitted(recipe, samples)
+    return INPUTS[config.input].fitted(recipe, samples)
 
 
 def _compiled(module: nn.Module, network: Network, mode: Compile) -> nn.Module:
