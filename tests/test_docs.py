@@ -47,8 +47,9 @@ def test_the_python_about_data_sets_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_a_data_set_shows_the_defaults():
-    text, tanks = blocks("data_format.md", "json")
+    text, worlds, tanks = blocks("data_format.md", "json")
     assert DataConfig.from_dict(json.loads(text)) == DataConfig("mine")
+    assert DataConfig.from_dict(json.loads(worlds)).sigma
     assert DataConfig.from_dict(json.loads(tanks)).tank == eit.TankConfig(
         scale=0.1, height=0.05, impedance=1e-4
     )
@@ -127,16 +128,16 @@ def test_the_readme_quotes_its_results():
 
 
 def test_pictures_are_small_and_shown():
-    shown = {name for page in PAGES for name in re.findall(r"images/([\w.-]+)", page.read_text())}
-    for file in (ROOT / "docs" / "images").iterdir():
-        assert file.name in shown
+    shown = {name for page in PAGES for name in re.findall(r"images/([\w./-]+)", page.read_text())}
+    for file in (ROOT / "docs" / "images").rglob("*.*"):
+        assert str(file.relative_to(ROOT / "docs" / "images")) in shown
         assert file.stat().st_size <= 150_000
 
 
-def test_every_page_is_in_the_index():
-    index = (ROOT / "README.md").read_text()
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("nav:\n  - Home")[2]
     for page in (ROOT / "docs").glob("*.md"):
-        assert f"docs/{page.name}" in index, page.name
+        assert f": {page.name}\n" in navigation, f"{page.name}: add it to nav in mkdocs.yml"
 
 
 def test_the_python_about_quality_runs():

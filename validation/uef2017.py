@@ -12,6 +12,7 @@ with them.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -67,7 +68,8 @@ def main() -> None:
     if given.folder is None or not (given.folder / WATER).exists():
         print("  no measured data: give the folder of the files datamat_S_K.mat")
         raise SystemExit
-    imager, kept, told = TankImager.load(given.model), {}, {}
+    imager, kept = TankImager.load(given.model), {}
+    told: dict[str, Any] = {}
     paths = sorted(path for path in given.folder.glob("datamat_*.mat") if path.name != WATER)
     figure, axes = plt.subplots(-(-len(paths) // COLUMNS), COLUMNS, figsize=(COLUMNS * 1.4, 8))
     for path, axis in zip(paths, axes.flat, strict=False):

@@ -113,7 +113,7 @@ def test_nothing_is_simulated_where_there_is_no_time_to_begin(root):
         done = _run("benchmark", "table1", "fno/0", *words, "--minutes", minutes)
         assert done.exit_code == 0, done.output
         assert "1 of 1 cells are missing" in done.output
-        assert f"none is begun with --minutes {minutes}: the last 1 is kept for scoring" in done.output
+        assert f"--minutes {minutes} is too short" in done.output
         assert "samples are simulated" not in done.output
     assert not (root / "runs").exists()
 
@@ -136,18 +136,6 @@ def test_figures_by_name(root):
     assert done.exit_code == 0, done.output
     assert (root / "out/fig4-convergence.pdf").exists()
     assert _run("figures", "fig7", "--out", root / "out").exit_code == 2
-
-
-def test_nothing_is_written_outside_the_repository(root, monkeypatch):
-    card = root / "src/eitlens/weights/mine/card.md"
-    card.parent.mkdir(parents=True)
-    shutil.copyfile(SHIPPED / "uit-small/card.md", card)
-    shutil.copyfile(SHIPPED / "uit-small/evaluation.json", card.with_name("evaluation.json"))
-    written = []
-    monkeypatch.setattr("eitlens.cli.benchmark.write_text", lambda path, text: written.append(path))
-    assert _run("benchmark", "table1", "--root", root).exit_code == 0
-    assert card in written
-    assert all(path.is_relative_to(root) for path in written)
 
 
 def test_changes_that_no_commit_names_are_refused(root, monkeypatch):
@@ -206,3 +194,15 @@ def test_processes_share_the_queue(option, root, monkeypatch):
     assert _run(*words).exit_code == 1
     alone = ["benchmark", "queue", "fno/0", "--root", str(root), "--device", "cpu"]
     assert started == [["-m", "eitlens", *alone]] * 3
+
+
+def test_nothing_is_written_outside_the_repository(root, monkeypatch):
+    card = root / "src/eitlens/weights/mine/card.md"
+    card.parent.mkdir(parents=True)
+    shutil.copyfile(SHIPPED / "uit-small/card.md", card)
+    shutil.copyfile(SHIPPED / "uit-small/evaluation.json", card.with_name("evaluation.json"))
+    written = []
+    monkeypatch.setattr("eitlens.cli.benchmark.write_text", lambda path, text: written.append(path))
+    assert _run("benchmark", "table1", "--root", root).exit_code == 0
+    assert card in written
+    assert all(path.is_relative_to(root) for path in written)

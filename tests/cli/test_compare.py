@@ -93,6 +93,7 @@ def test_methods_of_ones_own(disk):
     ("words", "said"),
     [
         (("--methods", "magic"), "no method is called 'magic'"),
+        (("--methods", "minimise"), "the measurement is of a disk, and this method knows only the square"),
         (("-o", "image.gif"), "image.gif: pictures are written as .png, .pdf, .svg"),
         (("--truth", "none.json"), "none.json: No such file"),
         (("--truth", "disk.json"), "disk.json: phantom: unknown key"),

@@ -82,3 +82,10 @@ def test_jobs_that_are_asked_for_come_in_their_order():
     (wish,) = wishes(["fno/0", "published:uit/0"])
     assert [str(job) for job in wish.jobs] == ["fno/0", "published:uit/0"]
     assert wishes() == WISHES
+
+
+def test_the_page_of_the_queue_lists_what_was_wanted():
+    page = (RESULTS.parent / "benchmarks/queue.md").read_text()
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")] == [
+        str(job) for job in JOBS
+    ]

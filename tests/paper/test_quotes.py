@@ -1,5 +1,6 @@
 """Numbers of pages and their sources: notes below paragraphs, tables made of their own files."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,12 @@ def test_a_long_note_of_an_item_stays_in_it():
     lines = refreshed(text, {}, NOW).splitlines()
     assert len(lines) > 3
     assert all(line.startswith("  ") for line in lines[1:])
+
+
+def test_a_note_is_put_into_the_order_of_its_text():
+    """So that numbers that are alike for a time keep their sources when they differ again."""
+    text = "First 0.7, then 3.\n<!-- 3 = c d; 0.7 = a b -->\n"
+    assert refreshed(text, {}, NOW) == "First 0.9, then 12.\n<!-- 0.9 = a b; 12 = c d -->\n"
 
 
 def test_a_number_is_told_from_others_by_the_words_before_it():
@@ -107,6 +114,12 @@ def test_every_table_of_a_file_stands_in_its_page():
             assert f"<!-- table {name} -->" in text, f"{file}: [{name}]"
 
 
-def test_the_readme_and_the_findings_have_sources():
-    for name in ("README.md", "docs/findings.md", "docs/theory.md"):
+def test_the_networks_and_the_findings_have_sources():
+    for name in ("docs/networks.md", "docs/findings.md", "docs/theory.md"):
         assert len(sources(ROOT / name, PLACES)) >= 10
+
+
+@pytest.mark.parametrize("page", PLACES.quoting, ids=lambda page: page.name)
+def test_no_line_within_a_sentence_begins_a_list(page):
+    """A formula broken before its plus sign would be shown as an item."""
+    assert not re.search(r"^\s*\+ ", page.read_text(), re.M)

@@ -28,30 +28,35 @@ benchmark = typer.Typer(
 
 benchmark.command()(queue)
 
-Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
+Root = Annotated[
+    Path, typer.Option(help="Folder of the repository: its results are read, its docs/results.md is written.")
+]
 
 
 @benchmark.command()
 def table1(
     cells: Annotated[
-        list[str] | None, typer.Argument(help="Cells to train, as uit/0.05; all that are missing by default.")
+        list[str] | None,
+        typer.Argument(
+            help="Cells of the table to train, such as uit/0.05; by default all that are missing."
+        ),
     ] = None,
     train: Annotated[
         bool, typer.Option("--train", help="Train missing cells by the paper's recipe.")
     ] = False,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.")
+        float | None, typer.Option(help="Stop after so many minutes; the same command continues.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     check: Annotated[
         str | None,
-        typer.Option(help="Make the scores of a cell again from its weights, as flagship/3/0.05."),
+        typer.Option(help="Score a cell again from its weights, such as flagship/3/0.05."),
     ] = None,
-    variant: Annotated[str, typer.Option(help="A changed recipe, see docs/findings.md.")] = "plain",
+    variant: Annotated[str, typer.Option(help="A changed recipe: see docs/findings.md.")] = "plain",
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Another seed of the training; kept in results/seeds.")
+        int | None, typer.Option(min=0, help="Train with another seed; the result goes to results/seeds.")
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 32,
+    batch: Annotated[int, typer.Option(min=1, help="Samples in each step.")] = 32,
     precision: Annotated[str, typer.Option(help="32, tf32 or bf16.")] = "bf16",
     compile: Annotated[  # noqa: A002
         str, typer.Option(help="off, default, reduce-overhead or max-autotune.")
@@ -65,7 +70,7 @@ def table1(
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
 
-    The same command started twice shares the cells, which a large GPU needs to be busy.
+    Two processes of the same command share the work: one alone does not fill a large GPU.
 
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
@@ -91,11 +96,12 @@ def table1(
 @benchmark.command()
 def table2(
     names: Annotated[list[str] | None, typer.Argument(help="Networks to measure; all by default.")] = None,
-    machine: Annotated[str | None, typer.Option(help="What to call this machine in the table.")] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Images a forward pass.")] = 1,
+    machine: Annotated[str | None, typer.Option(help="Name of this machine in the table.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images in each forward pass.")] = 1,
     device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[
-        bool, typer.Option("--time/--no-time", help="Whether to time, or to count and keep earlier speeds.")
+        bool,
+        typer.Option("--time/--no-time", help="Measure the speed, or only count and keep earlier speeds."),
     ] = True,
     root: Root = Path("."),
 ) -> None:
@@ -143,7 +149,10 @@ def _train(plan: "Plan", given: list[str], minutes: float | None, unclean: bool)
         refuse_changes()
     say(console, f"{len(left)} of {len(cells)} cells are missing")
     if left and limit <= RESERVE:
-        say(console, f"none is begun with --minutes {limit:g}: the last {RESERVE:g} is kept for scoring")
+        say(
+            console,
+            f"--minutes {limit:g} is too short to begin one: the last {RESERVE:g} are kept for scoring",
+        )
     elif left and not (plan.data_folder / "manifest.json").exists():
         say(console, f"first {plan.data.count:,} samples are simulated: ", plan.data_folder)
     with progress_bar(console) as bar:

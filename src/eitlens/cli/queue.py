@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 def queue(
     jobs: Annotated[
-        list[str] | None, typer.Argument(help="Jobs, as published:uit/0@1127804; the whole list by default.")
+        list[str] | None,
+        typer.Argument(help="Jobs, such as published:uit/0@1127804; by default the whole list."),
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Print what is missing and how long it takes, and end.")
+        bool, typer.Option("--plan", help="Print what is missing and how long it will take, and stop.")
     ] = False,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.")
+        float | None, typer.Option(help="Stop after so many minutes; the same command continues.")
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Trainings at once on the same device.")] = 1,
+    processes: Annotated[
+        int, typer.Option(min=1, help="Number of trainings at the same time on one device.")
+    ] = 1,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     precision: Annotated[str, typer.Option(help="32, tf32 or bf16.")] = "bf16",
     compile: Annotated[  # noqa: A002
@@ -37,15 +40,15 @@ def queue(
     runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
     keep: Annotated[Path | None, typer.Option(help="Folder for 8-bit weights of finished jobs.")] = None,
     unclean: Annotated[
-        bool, typer.Option("--unclean", help="Train with changes that no commit names.")
+        bool, typer.Option("--unclean", help="Train even if the repository has uncommitted changes.")
     ] = False,
     root: Annotated[
-        Path, typer.Option(help="The repository: results are kept in its folder results.")
+        Path, typer.Option(help="Folder of the repository; results go to its folder results.")
     ] = Path("."),
 ) -> None:
-    """Train what Table 1 still lacks, in the order of its worth: the published recipe, what φ is worth, more seeds.
+    """Train what Table 1 still lacks, the most important first: the published recipe, what φ is worth, more seeds.
 
-    Stopped or killed, the same command goes on. The tables are written by `eitlens benchmark table1`.
+    If it is stopped or killed, the same command continues. The tables are written by `eitlens benchmark table1`.
 
     Example: eitlens benchmark queue --minutes 9 --processes 4 --device cuda
     """

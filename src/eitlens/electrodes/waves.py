@@ -118,7 +118,7 @@ def even_resistance(
     waves = torch.fft.fft(blocks, dim=0)[1:]  # the wave m = 0 is a constant, which S has none of
     ones = torch.ones(points, 1, dtype=waves.dtype)
     potential = 1 / torch.linalg.solve(waves, ones.expand(count - 1, -1, -1)).sum((1, 2)).real
-    row = torch.fft.ifft(torch.cat([potential.new_zeros(1), potential])).real
+    row: Tensor = torch.fft.ifft(torch.cat([potential.new_zeros(1), potential])).real
     place = torch.arange(count)
     return row[(place[:, None] - place) % count]
 

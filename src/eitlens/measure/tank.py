@@ -154,7 +154,7 @@ def _turn(electrodes: Electrodes) -> Int64[Tensor, "electrodes"] | None:
     step, places, widths = electrodes.body.perimeter / electrodes.count, electrodes.places, electrodes.widths
     place = (places - places[0]) / step
     turn = place.round()
-    apart = len(turn.remainder(electrodes.count).unique()) == electrodes.count
+    apart = len(set(turn.remainder(electrodes.count).tolist())) == electrodes.count
     equal = bool((widths == widths[0]).all()) and bool(((place - turn).abs() < _EVEN).all())
     return turn.long() if electrodes.body.name == Disk.name and apart and equal else None
 

@@ -6,7 +6,7 @@ taken for networks that were not.
 
 The published recipe drops entries of the M × M kernels, which so have to be formed: 2 bytes an entry, written and
 read about ten times in a step at the speed of the memory, and two products more. For UIT that is a third of its time
-with batches of 10. A kernel of our own that makes its mask as it goes would save the memory's share, two minutes a
+with batches of 10. A kernel of our own that makes its mask as it goes would save the memory's share, 2.4 minutes a
 cell; the softmax takes PyTorch's, which does so.
 """
 

@@ -22,7 +22,9 @@ these numbers mean, what reproduced and what did not: [findings.md](findings.md)
 Each cell of Table 1 is one network trained at one noise level by the paper's recipe (8,640 training samples of
 `eitlens generate --preset paper`, 50 epochs, the best of 50 validations kept; in batches of 32 and bfloat16, where the
 published code has 10 and float32) and scored on the 2,000 test samples. {state} Hybrid UT adds three side heads to its
-logits, which the published function does not use, and all networks start as ours do: the findings name every deviation.
+logits, which the published function does not use. The U-Net with coarse attention, AFNO and MWO have no published code:
+they are built to the printed numbers of parameters. All networks start as ours do: the [table of
+deviations](findings.md#what-we-did-otherwise) has every choice.
 Names in bold are networks that come with the package: trained by another recipe, and one network for all noise levels.
 Metrics are defined in [training.md](training.md).
 """

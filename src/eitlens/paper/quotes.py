@@ -137,9 +137,10 @@ def _spec(specs: dict[str, Spec], name: str) -> Spec:
 
 
 def _updated(text: str, named: list[Entry], find: Find) -> tuple[str, list[Entry]]:
-    """The text and the entries of its note with the numbers of now."""
-    places, now = _places(text, named), [replace(entry, value=find(entry.source)) for entry in named]
-    for (begin, end), entry in sorted(zip(places, now, strict=True), key=lambda pair: pair[0], reverse=True):
+    """The text with the numbers of now, and the entries of its note in the order of the text."""
+    pairs = sorted(zip(_places(text, named), named, strict=True), key=lambda pair: pair[0])
+    now = [replace(entry, value=find(entry.source)) for _, entry in pairs]
+    for ((begin, end), _), entry in zip(reversed(pairs), reversed(now), strict=True):
         text = text[:begin] + entry.value + text[end:]
     return text, now
 

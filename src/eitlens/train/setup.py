@@ -16,6 +16,7 @@ from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.config import Compile, TrainConfig
 from eitlens.train.examples import ExampleFeed
+from eitlens.train.losses import PHASES
 from eitlens.train.norm import share_norms
 from eitlens.train.processes import Processes
 from eitlens.train.progress import ProgressTracker
@@ -67,6 +68,9 @@ def create_network(config: TrainConfig, currents: int) -> Network:
         raise InputError(
             f"{chosen.preset} reads {network.reads} input, the recipe has {config.input}: set input={network.reads}"
         )
+    if network.phased != config.phased:
+        fix = f"set loss={PHASES}" if network.phased else "take a network such as worlds, or another loss"
+        raise InputError(f"{chosen.preset} and the loss {config.loss} do not fit together: {fix}")
     return network
 
 
@@ -84,7 +88,7 @@ def prepare(
     average = Average(network, config.average) if config.average else None
     module = _compiled(processes.wrap(network), network, config.compile)
     source = supply.source(config.batch, config.seed, processes)
-    pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
+    pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed, config.phased)
     return TrainingParts(
         processes,
         features,
@@ -98,7 +102,7 @@ def prepare(
         ),
         Validator(
             supply.split("validation", device),
-            Pipeline(features, config.noise, counts=config.counts),
+            Pipeline(features, config.noise, counts=config.counts, sigma=config.phased),
             processes,
             equal_batches=config.compile != "off",
         ),
