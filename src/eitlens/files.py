@@ -109,14 +109,14 @@ def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}: {remedy}") from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
     try:
         with prefix_errors(str(path)):
             return build(values)
     except InputError:
         raise
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not as eitlens writes it ({error!r}): {remedy}") from None
 
 

@@ -221,3 +221,49 @@ def test_points_are_refused_in_a_line() -> None:
 def test_the_identity_has_the_slope_one() -> None:
     assert identity(torch.zeros(3))[1].tolist() == [1.0, 1.0, 1.0]
     assert UNKNOWN.background > 1
+
+
+def test_frames_of_a_sequence_share_the_tank_and_are_those_of_one_by_one():
+    one = _measurement()
+    weaker = one.reference + 0.5 * (one.voltages - one.reference)
+    missing = one.voltages.clone()
+    missing[0, 3] = torch.nan
+    both = replace(one, voltages=torch.cat([one.voltages, weaker, missing]))
+    first = TankFrame.of(both.frame(0), cells=CELLS)
+    second = first.following(both.frame(1))
+    alone = TankFrame.of(both.frame(1), cells=CELLS)
+    assert second.model is first.model
+    torch.testing.assert_close(second.readings, alone.readings, rtol=1e-12, atol=0)
+    torch.testing.assert_close(second.deviation, alone.deviation, rtol=1e-12, atol=0)
+    third = second.following(both.frame(2))
+    assert third.model is not first.model
+    assert third.model.count == first.model.count - 1
+
+
+def test_methods_image_every_frame():
+    one = _measurement()
+    both = replace(
+        one, voltages=torch.cat([one.voltages, one.reference + 0.3 * (one.voltages - one.reference)])
+    )
+    options = Options(n=24, steps=1)
+    found = list(eit.imaging.images(both, "gauss-newton", options))
+    alone = eit.gauss_newton(both.frame(1), options)
+    assert len(found) == 2
+    torch.testing.assert_close(found[1].image, alone.image, rtol=1e-9, atol=1e-12)
+    assert float((found[1].image - found[0].image).abs().max()) > 0.05
+
+
+def test_the_response_of_the_uniform_tank_is_kept_and_that_of_others_is_not(frame):
+    model = frame.model
+    water, own = model.uniform(WATER), model.electrodes.impedance
+    assert model.response(water, own) is model.response(water.clone())
+    moved = model.response(water, 1.1 * own)
+    fresh = model.readings(water, 1.1 * own)
+    torch.testing.assert_close(model.reading @ moved.potentials, fresh, rtol=1e-9, atol=0)
+    assert float((fresh - model.readings(water)).norm() / fresh.norm()) > 1e-5
+
+
+def test_an_image_without_uncertainty_is_the_same(frame, smooth):
+    plain = gauss_newton_image(frame, uncertainty=False)
+    torch.testing.assert_close(plain.sigma, smooth.sigma, rtol=0, atol=0)
+    assert plain.deviation is None

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import eitlens as eit
+from eitlens.classical.frame_product import partners
 from eitlens.classical.merit import position_error
 from eitlens.classical.time_difference import METHODS
 from eitlens.electrodes.protocols import to_pyeit
@@ -29,13 +30,13 @@ def test_every_method_finds_the_place(readings, method):
     imaging.setup(method=method, lamb=1e-4 if method in ("kotre", "lm", "dgn") else None)
     image = imaging.solve(*readings)
     assert image.shape == (33, 33)
-    assert position_error(DISK, torch.from_numpy(image), PLACE) < 0.1
+    assert position_error(DISK, torch.from_numpy(image).double(), PLACE) < 0.1
 
 
 def test_frames_are_imaged_together_and_the_matrix_is_made_once(readings):
     v1, v0 = readings
     imaging = eit.TimeDifference(ELECTRODES, PROTOCOL)
-    imaging.setup(method="dgn", lamb=1e-4)
+    imaging.setup(method="dgn", lamb=1e-4, precision="float64")
     one = imaging.solve(v1, v0)
     matrix = imaging.fitted
     both = imaging.solve(np.stack([v1, v0 + 2 * (v1 - v0)]), v0)
@@ -66,3 +67,48 @@ def test_what_cannot_be_meant_is_refused(readings):
         imaging.setup(method="svd")
     with pytest.raises(eit.InputError, match="zero"):
         imaging.solve(readings[0], np.where(np.arange(208) == 3, 0.0, readings[1]), normalize=True)
+
+
+def test_single_precision_says_the_same(readings):
+    v1, v0 = readings
+    frames = np.stack([v1, v0 + 0.5 * (v1 - v0)])
+    imaging = eit.TimeDifference(ELECTRODES, PROTOCOL)
+
+    def images(precision: str) -> np.ndarray:
+        imaging.setup(method="noser", lamb=1e-5, precision=precision)
+        return imaging.solve(frames, v0)
+
+    exact, single = images("float64"), images("float32")
+    plain = imaging.fitted(torch.from_numpy(frames - v0), 32).numpy()
+    np.testing.assert_allclose(exact, plain, rtol=0, atol=1e-10 * np.abs(plain).max())
+    np.testing.assert_allclose(single, plain, rtol=0, atol=2e-6 * np.abs(plain).max())
+    assert (exact.dtype, single.dtype) == (np.float64, np.float32)
+
+
+def test_reciprocal_readings_are_added_before_the_product(readings):
+    imaging = eit.TimeDifference(ELECTRODES, PROTOCOL)
+    imaging.setup(method="dgn", lamb=1e-4)
+    imaging.solve(*readings)
+    rows = imaging.fitted.onto(32).numpy()
+    every = np.ones(208, dtype=bool)
+    found = partners(rows, every, PATTERN)
+    assert (len(found.own), len(found.second)) == (104, 104)
+    rebuilt = np.zeros_like(rows)
+    rebuilt[found.own] = rows[found.own]
+    rebuilt[found.second] = found.factor[:, None] * rows[found.own[: len(found.second)]]
+    np.testing.assert_allclose(rebuilt, rows, atol=1e-9 * np.abs(rows).max())
+    rows[found.second[0]] *= -np.linspace(1, 2, rows.shape[1])  # no longer proportional
+    assert len(partners(rows, every, PATTERN).own) == 105
+
+
+def test_missing_readings_are_left_out_and_later_ones_refused(readings):
+    v1, v0 = (each.copy() for each in readings)
+    v1[5] = v0[17] = np.nan
+    imaging = eit.TimeDifference(ELECTRODES, PROTOCOL)
+    imaging.setup(method="dgn", lamb=1e-4)
+    assert position_error(DISK, torch.from_numpy(imaging.solve(v1, v0)).double(), PLACE) < 0.1
+    v1[40] = np.nan
+    with pytest.raises(eit.InputError):
+        imaging.solve(v1, v0)
+    with pytest.raises(eit.InputError):
+        imaging.solve(v1[:200], v0)

@@ -216,7 +216,7 @@ def test_sweeps_of_other_kinds_stay_as_long_as_all_else_agrees(recipe, tmp_path,
 def test_stopping_and_going_on(recipe, tmp_path):
     words = ("train", "--config", recipe, "--out", tmp_path, "--device", "cpu", "--no-test")
     done = _run(*words, "--stop-after", 1e-6)
-    assert "the same command goes on" in done.output
+    assert "the same command continues" in done.output
     assert _run(*words).exit_code == 0
     assert (tmp_path / "result.json").exists()
 

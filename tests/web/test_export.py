@@ -268,6 +268,8 @@ def test_the_static_page_opens_a_measurement(browser, site, tmp_path):
     page = browser.new_page()
     page.goto(site)
     page.wait_for_selector(".result dd", timeout=60_000)
+    assert page.is_visible("#no-tanks")
+    assert page.is_disabled('[name="mode"][value="tank"]')
     drawn = page.get_attribute('.result[data-name="direct sampling"] canvas', "aria-label")
     page.set_input_files("#file", file)
     page.wait_for_selector("#solver:text('measured.json')")

@@ -20,7 +20,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.classical.classes import three_classes
-from eitlens.classical.gauss_newton import SmoothPrior, TankImage, gauss_newton_image, image_of, others
+from eitlens.classical.gauss_newton import SmoothPrior, TankImage, first_image, image_of, others
 from eitlens.classical.newton import Estimate, Pointwise, Progress, TankProblem, gauss_newton_steps
 from eitlens.classical.tank_frame import TankFrame
 
@@ -98,7 +98,7 @@ def level_set_image(
     progress: Progress | None = None,
 ) -> LevelSetImage:
     """The image after three rounds of at most so many steps each, by default from Gauss-Newton's."""
-    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
+    smooth = start or first_image(frame, steps, target, progress)
     sign = three_classes(smooth.contrast)
     origin = first_field(smooth.contrast, sign)
     values = [_VALUE if bool((sign == side).any()) else 0.0 for side in (1, -1)]

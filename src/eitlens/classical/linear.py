@@ -127,7 +127,7 @@ class LinearImage:
         data = self._present(differences) @ self.white.mT
         if isinstance(strength, str):
             checks.choose("strength", strength, tuple(strengths.RULES))
-            size = strengths.chosen(strength, self.spectrum, data)
+            size = strengths.chosen(strength, self.spectrum, data, self._doubt(differences))
         else:
             size = checks.positive_number(strength, "strength") * float(self.spectrum.max())
         at = torch.tensor([size], dtype=torch.float64, device=data.device)
@@ -143,7 +143,7 @@ class LinearImage:
         data, size = self._present(differences), n or self.tank.model.cells
         if size > self.tank.model.cells:  # a matrix for each node of a fine grid would fill the memory
             return self.tank.image(data @ self.matrix.mT, n)
-        return torch.unflatten(data @ self._onto(size), 1, (size + 1, size + 1))
+        return torch.unflatten(data @ self.onto(size), 1, (size + 1, size + 1))
 
     def deviation(self, n: int | None = None) -> Float64[Tensor, "nx ny"] | None:
         """The posterior standard deviation of δσ in S/m, the noise as large as the data had it."""
@@ -159,12 +159,18 @@ class LinearImage:
         moved = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **moved)
 
-    def _onto(self, n: int) -> Float64[Tensor, "present nodes"]:
-        """From readings to all nodes of a grid, remembered for the last one."""
+    def onto(self, n: int) -> Float64[Tensor, "present nodes"]:
+        """The matrix from readings to all nodes of a grid, remembered for the last one."""
         if n not in self._onto_grid:
             self._onto_grid.clear()
             self._onto_grid[n] = self.tank.image(self.matrix.mT.contiguous(), n).flatten(1).contiguous()
         return self._onto_grid[n]
+
+    def _doubt(self, differences: Numbers) -> float:
+        """The part of these changes that the linear model cannot explain."""
+        change = self._present(differences).square().mean().sqrt()
+        readings = self.tank.readings[self.present.cpu()].square().mean().sqrt()
+        return strengths.doubt(float(change) / float(readings), self.tank.misfit)
 
     @cached_property
     def _onto_grid(self) -> dict[int, Tensor]:

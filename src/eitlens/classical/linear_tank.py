@@ -28,11 +28,13 @@ class LinearTank:
         model: the tank; its lattice has the nodes where δσ is unknown.
         conductivity: σ0 in S/m.
         polarity: -1 where the device gives the negative of what the pattern says.
+        misfit: what the tank leaves of the readings that it was fitted to, relative; 1 where there were none.
     """
 
     model: TankModel
     conductivity: float
     polarity: int = 1
+    misfit: float = 1.0
 
     def __post_init__(self) -> None:
         checks.positive_number(self.conductivity, "conductivity")
@@ -126,4 +128,4 @@ def tank_of(measurement: ElectrodeMeasurement, cells: int = CELLS) -> LinearTank
     row, ratio = found.electrodes, 1.0 if given is None else found.conductivity / given
     same = Electrodes(row.body, row.places, row.widths, row.impedance * ratio)
     model = TankModel(same, pattern, height * ratio, cells=cells)
-    return LinearTank(model, found.conductivity / ratio, found.polarity)
+    return LinearTank(model, found.conductivity / ratio, found.polarity, found.residual)

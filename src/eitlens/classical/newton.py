@@ -121,6 +121,7 @@ def gauss_newton_steps(
     target: float = 1.0,
     tolerance: float = 1e-3,
     progress: Progress | None = None,
+    uncertainty: bool = True,
 ) -> Estimate:
     """Step until the misfit is `target`, the noise level, or the objective falls by less than `tolerance` of itself."""
     here = start or Estimate(*_origin(problem, covariance), ())
@@ -136,6 +137,8 @@ def gauss_newton_steps(
         here, errors = _stepped(problem, covariance, problem.linearised(here.x), here)
         if before - _objective(errors, here) < tolerance * before:
             break
+    if not uncertainty:
+        return here
     return replace(here, deviation=_deviation(covariance, problem.linearised(here.x).slope))
 
 

@@ -8,9 +8,8 @@ part f_k = s_k / (s_k + λ) of it. Several frames share one λ.
 - `discrepancy`: the weakest image that explains the data to their noise, Σ (1 - f_k)² c_k² = the number of readings.
 - `l-curve`: the corner of log ‖residual‖ against log ‖image‖.
 
-None of them knows that the tank is not linear, and follows its errors where the noise is small. So no strength is taken
-that explains a change of readings to better than 5 %: on measured tanks with metal and plastic, what is beyond makes
-stripes.
+None of them knows that the linear model is wrong, and follows its errors where the noise is small. So no strength is
+taken that explains a change of readings better than the model can: see `doubt`.
 
 References: G. H. Golub, M. Heath, G. Wahba, Technometrics 21 (1979); Y.-J. Kim, C. Gu, "Smoothing spline Gaussian
 regression", J. Royal Statistical Society B 66 (2004); V. A. Morozov, "On the solution of functional
@@ -31,7 +30,9 @@ Coefficients = Float64[Tensor, "frames directions"]
 
 STRENGTHS = torch.logspace(-12, 1, 105, dtype=torch.float64)
 """Those that are tried, relative to the largest s_k."""
-_LINEAR = 0.05  # of a change: no linear model is nearer to a strong inclusion's
+_MOST = 0.05  # of a change: on measured tanks with metal and plastic, images that explain more have stripes
+_DECADE = 8  # of the strengths that are tried
+_PAYS = 0.85  # of the residual at most is left with a tenth of the strength, or it does not pay
 _NONE = 1e-9  # of the largest s_k: a direction with less has noise alone
 _CAUTION = 1.4  # Kim and Gu
 _ENOUGH = 8  # such directions, that tell the noise
@@ -48,12 +49,33 @@ def residuals(spectrum: Spectrum, data: Coefficients, strengths: Tensor) -> Floa
     return ((1 - kept(spectrum, strengths)).square() * power).sum(-1)
 
 
-def chosen(rule: str, spectrum: Spectrum, data: Coefficients) -> float:
-    """The strength by a rule of `RULES`, or the least one that a linear model deserves."""
+def doubt(change: float, misfit: float) -> float:
+    """The part of a change of readings that no linear model explains, at most 5 %.
+
+    What a change of σ does to second order is about half of the first order times the relative change of readings. A
+    model that explains the empty tank to a relative misfit explains what changes in it no better.
+    """
+    return min(max(change / 2, misfit), _MOST)
+
+
+def chosen(rule: str, spectrum: Spectrum, data: Coefficients, unexplained: float = _MOST) -> float:
+    """The strength by a rule of `RULES`, or the least one that a linear model with this doubt deserves."""
+    return max(RULES[rule](spectrum, data), least(spectrum, data, unexplained))
+
+
+def least(spectrum: Spectrum, data: Coefficients, unexplained: float) -> float:
+    """The strength that leaves `unexplained` of the data, or a larger one from which on weaker ones do not pay.
+
+    What the linear model cannot explain is followed at the cost of a much larger image: where a tenth of a strength
+    that leaves 5 % or less lowers the residual by less than a seventh, it is not taken.
+    """
     tried = STRENGTHS.to(spectrum) * spectrum.max()
-    near = residuals(spectrum, data, tried) <= _LINEAR**2 * data.square().mean(0).sum()
-    least = float(tried[max(int(near.sum()) - 1, 0)])
-    return max(RULES[rule](spectrum, data), least)
+    rest = (residuals(spectrum, data, tried) / data.square().mean(0).sum()).sqrt()
+    first, last = (max(int((rest <= part).sum()) - 1, 0) for part in (_MOST, unexplained))
+    number = first
+    while number > max(last, _DECADE) and rest[number - _DECADE] < _PAYS * rest[number]:
+        number -= 1
+    return float(tried[max(number, last)])
 
 
 def noise(spectrum: Spectrum, data: Coefficients) -> float | None:

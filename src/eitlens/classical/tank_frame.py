@@ -78,6 +78,7 @@ class TankFrame:
         empty: volts that it gives without inclusions; zero where there is no reference.
         deviation: their standard deviations.
         difference: whether there was a reference.
+        polarity: -1 where the device gives the negative of what the pattern says.
     """
 
     model: TankModel
@@ -86,6 +87,7 @@ class TankFrame:
     empty: Readings
     deviation: Readings
     difference: bool
+    polarity: int = 1
 
     @staticmethod
     def of(
@@ -103,19 +105,20 @@ class TankFrame:
             model = TankModel.of(measurement.frame(0), row, cells, size, device)
             if model.count == 0:
                 raise InputError("readings: none is there in both the frame and the reference")
-        difference = measurement.reference is not None
-        values = measurement.difference[0] if difference else measurement.voltages[0]
-        found = tank.polarity * model.kept(values)
-        if not bool(found.abs().max() > 0):
-            raise InputError("readings: the frame is the same as its reference: there is nothing to see")
-        known = (OF_CHANGES if difference else OF_READINGS) if errors is None else errors
-        if errors is None:
-            known = replace(known, white=white_noise(measurement.pattern, values))
-        empty = torch.zeros_like(found)
-        if difference:
-            empty = model.readings(model.uniform(tank.conductivity))
-        deviation = known.deviation(found)
-        return TankFrame(model, tank.conductivity, empty + found, empty, deviation, difference)
+        return _compared(measurement, model, tank.conductivity, tank.polarity, errors)
+
+    def following(
+        self, measurement: ElectrodeMeasurement, errors: ReadingErrors | None = None
+    ) -> "TankFrame":
+        """The first frame of another measurement of the same tank: its fit and its elements are those of this one.
+
+        Without a reference each frame has its own tank; so has one with other readings missing.
+        """
+        model = self.model
+        same = model.keep is not None and torch.equal(measurement.present, model.keep.cpu())
+        if not (self.difference and same):
+            return TankFrame.of(measurement, errors, cells=model.cells, size=model.size, device=model.device)
+        return _compared(measurement, model, self.conductivity, self.polarity, errors)
 
     @property
     def measured(self) -> Readings:
@@ -138,6 +141,29 @@ class TankFrame:
     def relative_misfit(self, readings: Readings) -> float:
         """|modelled - measured| / |measured|, of the changes where there is a reference."""
         return float((self.readings - readings).norm() / self.measured.norm())
+
+
+def _compared(
+    measurement: ElectrodeMeasurement,
+    model: TankModel,
+    conductivity: float,
+    polarity: int,
+    errors: ReadingErrors | None,
+) -> TankFrame:
+    """What a model should read of the first frame, with these errors or with the usual ones."""
+    difference = measurement.reference is not None
+    values = measurement.difference[0] if difference else measurement.voltages[0]
+    found = polarity * model.kept(values)
+    if not bool(found.abs().max() > 0):
+        raise InputError("readings: the frame is the same as its reference: there is nothing to see")
+    known = (OF_CHANGES if difference else OF_READINGS) if errors is None else errors
+    if errors is None:
+        known = replace(known, white=white_noise(measurement.pattern, values))
+    empty = torch.zeros_like(found)
+    if difference:
+        empty = model.readings(model.uniform(conductivity))
+    deviation = known.deviation(found)
+    return TankFrame(model, conductivity, empty + found, empty, deviation, difference, polarity)
 
 
 def white_noise(pattern: Pattern, values: Float64[Tensor, "all"]) -> float:

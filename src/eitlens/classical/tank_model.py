@@ -132,6 +132,8 @@ class TankModel:
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> Float64[Tensor, "potentials"]:
         """The potentials of all electrodes for each of the independent currents, of which readings are sums."""
+        if self._is_uniform(sigma, impedance):
+            return self._uniform_response(float(sigma[0])).potentials
         solver = self._with(impedance)
         return solver.voltages(self.lattice.on_triangles(sigma), self.currents).flatten()
 
@@ -139,6 +141,27 @@ class TankModel:
         self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None = None
     ) -> "TankResponse":
         """The potentials with their derivatives in σ at the nodes and in the contact impedances."""
+        if self._is_uniform(sigma, impedance):
+            return self._uniform_response(float(sigma[0]))
+        return self._solved(sigma, impedance)
+
+    def _is_uniform(self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None) -> bool:
+        """Whether σ is the same everywhere and the contacts are the tank's own: all frames begin there."""
+        own = self.electrodes.impedance.to(self.device)
+        return bool((sigma == sigma[0]).all()) and (impedance is None or torch.equal(impedance, own))
+
+    def _uniform_response(self, conductivity: float) -> "TankResponse":
+        """The response of the uniform tank, remembered for the last conductivity."""
+        if conductivity not in self._remembered:
+            self._remembered.clear()
+            self._remembered[conductivity] = self._solved(self.uniform(conductivity), None)
+        return self._remembered[conductivity]
+
+    @cached_property
+    def _remembered(self) -> "dict[float, TankResponse]":
+        return {}
+
+    def _solved(self, sigma: Values, impedance: Float64[Tensor, "electrodes"] | None) -> "TankResponse":
         triangles = self.lattice.on_triangles(sigma)
         eye = torch.eye(self.electrodes.count, dtype=torch.float64, device=self.device)
         found = self._with(impedance).response(triangles, self.currents, eye)

@@ -21,7 +21,7 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.classical.gauss_newton import (
     TankImage,
-    gauss_newton_image,
+    first_image,
     identity,
     image_of,
     others,
@@ -82,7 +82,7 @@ def total_variation_image(
 ) -> TankImage:
     """The image after at most so many steps from Gauss-Newton's, fewer where the misfit reaches `target`."""
     own = variation or Variation()
-    smooth = start or gauss_newton_image(frame, None, steps, target, progress)
+    smooth = start or first_image(frame, steps, target, progress)
     problem = TankProblem(frame, identity)
     field, water = smooth.contrast, smooth.background / frame.conductivity
     contacts = (smooth.impedance / frame.model.electrodes.impedance.to(field)).log()

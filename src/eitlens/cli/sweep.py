@@ -1,4 +1,4 @@
-"""`eitlens sweep`: how good a trained network is on data it was not trained for."""
+"""`eitlens sweep`: how good a trained network is on data that it was not trained for."""
 
 from dataclasses import asdict
 from functools import partial
@@ -16,14 +16,14 @@ from eitlens.files import write_json
 
 def sweep(
     run: Run,
-    kind: Annotated[list[str] | None, typer.Option(help="Which sweeps; all by default.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples a point.")] = 200,
-    tau: Annotated[float, typer.Option(min=0.0, help="Noise level where noise is not the subject.")] = 0.0,
-    weights: Annotated[str, typer.Option(help="best or last.")] = "best",
+    kind: Annotated[list[str] | None, typer.Option(help="What is changed; everything by default.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Samples for each point.")] = 200,
+    tau: Annotated[float, typer.Option(min=0.0, help="Noise level while something else is changed.")] = 0.0,
+    weights: Annotated[str, typer.Option(help="Which weights: best or last.")] = "best",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     out: Out = None,
 ) -> None:
-    """Measure a trained network on other grids, phantoms, contrasts, shapes and noises; sweep.json and .png.
+    """Score a trained network on other grids, contrasts, shapes and noises. Writes sweep.json and sweep.png.
 
     Points of other kinds that are in sweep.json stay.
 

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from eitlens.train.supply import Supply
 
 Run = Annotated[
-    Path, typer.Argument(help="Folder of a run of `eitlens train`, or the name of a network of the package.")
+    Path,
+    typer.Argument(
+        help="Folder of a run of `eitlens train`, or the name of a network that comes with the package."
+    ),
 ]
-Out = Annotated[Path | None, typer.Option(help="A .json file for the scores; in the run by default.")]
+Out = Annotated[
+    Path | None, typer.Option(help="A .json file for the scores; by default one in the folder of the run.")
+]
 
 
 def run_folder(run: Path) -> Path:

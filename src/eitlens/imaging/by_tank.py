@@ -1,18 +1,21 @@
 """Images of electrode data through the complete electrode model: Gauss-Newton, total variation, level sets, outlines.
 
 Each takes the first frame of a measurement of a tank and returns σ - σ0 in S/m, σ0 the background of the frame, or σ
-where the measurement has no reference. Contacts and background are fitted along (outlines: the background).
+where the measurement has no reference. Contacts and background are fitted along (outlines: the background). `TANK` has
+each as a function of all frames, which share the fitted tank and its elements.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
+from torch import Tensor
 
 from eitlens.classical.classes import three_classes
-from eitlens.classical.gauss_newton import SmoothPrior, TankImage, gauss_newton_image
+from eitlens.classical.gauss_newton import SmoothPrior, TankImage, first_image, gauss_newton_image
 from eitlens.classical.level_set import level_set_image
 from eitlens.classical.outlines import Outlined, fit_outlines, pieces
 from eitlens.classical.tank_frame import OF_CHANGES, OF_READINGS, TankFrame
@@ -46,12 +49,7 @@ def gauss_newton(measurement: Measurement, options: Options | None = None) -> Re
     >>> image.quantity, image.image.shape, bool(image.image.max() > 0.5), image.misfit < 0.1
     ('change', torch.Size([101, 101]), True, True)
     """
-
-    def made(frame: TankFrame, own: Options) -> TankImage:
-        prior = SmoothPrior() if own.strength is None else SmoothPrior(contrast=1 / own.strength)
-        return gauss_newton_image(frame, prior, own.steps or _STEPS, progress=own.progress)
-
-    return _imaged("gauss-newton", measurement, options or Options(), made)
+    return _first("gauss-newton", measurement, options)
 
 
 def total_variation(measurement: Measurement, options: Options | None = None) -> Reconstruction:
@@ -65,12 +63,7 @@ def total_variation(measurement: Measurement, options: Options | None = None) ->
     >>> image.method, bool(image.image.max() > 0.5), image.misfit < 0.1
     ('total-variation', True, True)
     """
-
-    def made(frame: TankFrame, own: Options) -> TankImage:
-        strength = Variation(own.strength)
-        return total_variation_image(frame, strength, steps=own.steps or _STEPS, progress=own.progress)
-
-    return _imaged("total-variation", measurement, options or Options(), made)
+    return _first("total-variation", measurement, options)
 
 
 def level_sets(measurement: Measurement, options: Options | None = None) -> Reconstruction:
@@ -84,11 +77,7 @@ def level_sets(measurement: Measurement, options: Options | None = None) -> Reco
     >>> image.method, bool(image.image.min() < -0.2), image.misfit < 0.1
     ('level-set', True, True)
     """
-
-    def made(frame: TankFrame, own: Options) -> TankImage:
-        return level_set_image(frame, steps=own.steps or _STEPS, progress=own.progress).image
-
-    return _imaged("level-set", measurement, options or Options(), made, "steps")
+    return _first("level-set", measurement, options)
 
 
 def outlines(measurement: Measurement, options: Options | None = None) -> Reconstruction:
@@ -102,21 +91,13 @@ def outlines(measurement: Measurement, options: Options | None = None) -> Recons
     >>> image.method, image.misfit < 0.02
     ('outlines', True)
     """
-    own, start = options or Options(), perf_counter()
-    own.only("outlines", "steps")
-    frame = _frame("outlines", measurement, own)
-    with prefix_errors(measurement.source), free_cores_only():
-        found = outlined(frame, own)
-    grid = _grid(measurement, own)
-    sigma = conductivity(grid, found.phantom)
-    image = torch.where(grid.inside(), sigma - found.background if frame.difference else sigma, 0.0)
-    return _reconstruction("outlines", frame, grid, image, None, found.relative_misfit, start)
+    return _first("outlines", measurement, options)
 
 
 def outlined(frame: TankFrame, options: Options | None = None) -> Outlined:
     """The outlines that explain a frame, from the classes of Gauss-Newton's image."""
     own = options or Options()
-    smooth = gauss_newton_image(frame, None, own.steps or _STEPS, progress=own.progress)
+    smooth = first_image(frame, own.steps or _STEPS, progress=own.progress)
     grid = frame.model.domain.at(_CELLS)
     contrast, inside = frame.model.image(smooth.contrast, grid).cpu(), grid.inside()
     classes = torch.zeros(grid.shape, dtype=torch.int64)
@@ -124,31 +105,83 @@ def outlined(frame: TankFrame, options: Options | None = None) -> Outlined:
     return fit_outlines(frame, pieces(classes, grid), progress=own.progress)
 
 
-def _imaged(
-    name: str,
-    measurement: Measurement,
-    options: Options,
-    made: Callable[[TankFrame, Options], TankImage],
-    *taken: str,
-) -> Reconstruction:
-    """The reconstruction from the image that a method made of a frame."""
-    options.only(name, *(taken or ("strength", "steps")))
-    start = perf_counter()
-    frame = _frame(name, measurement, options)
-    with prefix_errors(measurement.source), free_cores_only():
-        found = made(frame, options)
-    grid = _grid(measurement, options)
+class Shown(NamedTuple):
+    """What a method made of a frame: image, standard deviation on the same grid, and the misfit."""
+
+    image: Tensor
+    deviation: Tensor | None
+    misfit: float
+
+
+def _by_gauss_newton(frame: TankFrame, grid: Domain, own: Options) -> Shown:
+    prior = SmoothPrior.of(frame.model)
+    if own.strength is not None:
+        prior = replace(prior, contrast=1 / own.strength)
+    return _shown(gauss_newton_image(frame, prior, own.steps or _STEPS, progress=own.progress), grid)
+
+
+def _by_total_variation(frame: TankFrame, grid: Domain, own: Options) -> Shown:
+    strength = Variation(own.strength)
+    found = total_variation_image(frame, strength, steps=own.steps or _STEPS, progress=own.progress)
+    return _shown(found, grid)
+
+
+def _by_level_sets(frame: TankFrame, grid: Domain, own: Options) -> Shown:
+    return _shown(level_set_image(frame, steps=own.steps or _STEPS, progress=own.progress).image, grid)
+
+
+def _by_outlines(frame: TankFrame, grid: Domain, own: Options) -> Shown:
+    found = outlined(frame, own)
+    sigma = conductivity(grid, found.phantom)
+    image = torch.where(grid.inside(), sigma - found.background if frame.difference else sigma, 0.0)
+    return Shown(image, None, found.relative_misfit)
+
+
+def _shown(found: TankImage, grid: Domain) -> Shown:
+    """σ, or its change where there is a reference, on a grid."""
+    frame, spread = found.frame, found.deviation
     values = found.sigma - found.background if frame.difference else found.sigma
-    image = frame.model.image(values, grid).cpu()
-    spread = found.deviation
     if spread is not None:
         spread = frame.model.image(found.sigma * spread, grid).cpu()
     misfit = frame.relative_misfit(found.readings)
-    return _reconstruction(name, frame, grid, image, spread, misfit, start)
+    return Shown(frame.model.image(values, grid).cpu(), spread, misfit)
 
 
-def _frame(name: str, measurement: Measurement, options: Options) -> TankFrame:
-    """The first frame; where the noise level is given, relative to the empty tank's readings, that is its noise."""
+_MADE: dict[str, tuple[Callable[[TankFrame, Domain, Options], Shown], tuple[str, ...]]] = {
+    "gauss-newton": (_by_gauss_newton, ("strength", "steps")),
+    "total-variation": (_by_total_variation, ("strength", "steps")),
+    "level-set": (_by_level_sets, ("steps",)),
+    "outlines": (_by_outlines, ("steps",)),
+}
+"""By name: how an image of a frame is made, and which wishes it takes."""
+
+
+def frames(name: str, measurement: Measurement, options: Options) -> Iterator[Reconstruction]:
+    """Images of all frames, lazily; where there is a reference the tank is fitted and meshed once."""
+    made, taken = _MADE[name]
+    options.only(name, *taken)
+    frame: TankFrame | None = None
+    for number in range(measurement.frames):
+        start = perf_counter()
+        frame = _frame(name, measurement.frame(number), options, frame)
+        grid = measurement.domain.at(options.n or _CELLS)
+        with prefix_errors(measurement.source), free_cores_only():
+            found = made(frame, grid, options)
+        quantity: Literal["change", "conductivity"] = "change" if frame.difference else "conductivity"
+        told = (found.image, found.deviation, grid, None, found.misfit, (), name, "")
+        yield Reconstruction(*told, perf_counter() - start, quantity=quantity)
+
+
+def _first(name: str, measurement: Measurement, options: Options | None) -> Reconstruction:
+    """The image of the first frame."""
+    return next(frames(name, measurement.frame(0), options or Options()))
+
+
+def _frame(name: str, measurement: Measurement, options: Options, before: TankFrame | None) -> TankFrame:
+    """A frame, of the same tank as one before.
+
+    Where the noise level is given, relative to the empty tank's readings, that is its noise.
+    """
     if not isinstance(measurement, ElectrodeMeasurement):
         raise InputError(
             f"{name}: it images readings of electrodes in volts, got potentials at points of the boundary: use dsm"
@@ -161,31 +194,11 @@ def _frame(name: str, measurement: Measurement, options: Options) -> TankFrame:
         errors = replace(
             usual, relative=_WHITE * usual.relative, floor=max(_WHITE * usual.floor, 1e-6), white=white
         )
+    if before is not None:
+        with prefix_errors(measurement.source):
+            return before.following(measurement, errors)
     return TankFrame.of(measurement, errors, device=torch.device(pick_device(options.device)))
 
 
-def _grid(measurement: Measurement, options: Options) -> Domain:
-    return measurement.domain.at(options.n or _CELLS)
-
-
-def _reconstruction(
-    name: str,
-    frame: TankFrame,
-    grid: Domain,
-    image: torch.Tensor,
-    spread: torch.Tensor | None,
-    misfit: float,
-    start: float,
-) -> Reconstruction:
-    quantity: Literal["change", "conductivity"] = "change" if frame.difference else "conductivity"
-    seconds = perf_counter() - start
-    return Reconstruction(image, spread, grid, None, misfit, (), name, "", seconds, quantity=quantity)
-
-
-TANK = {
-    "gauss-newton": gauss_newton,
-    "total-variation": total_variation,
-    "level-set": level_sets,
-    "outlines": outlines,
-}
-"""By name: functions that image the first frame."""
+TANK = {name: partial(frames, name) for name in _MADE}
+"""By name: functions that yield an image of each frame."""

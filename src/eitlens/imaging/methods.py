@@ -62,8 +62,8 @@ def network(measurement: Measurement, options: Options) -> Iterator[Reconstructi
         imager = TankImager.load(options.model, options.device)
         yield from imager.frames(measurement, options.n, options.refine, options.progress)
         return
-    options.only("network", "model", "refine")
-    other = load(options.model, options.device)
+    options.only("network", "model", "refine", "symmetries")
+    other = load(options.model, options.device, options.symmetries)
     for k in range(measurement.frames):
         yield other(measurement.frame(k), refine=options.refine, tau=options.tau, n=options.n)
 
@@ -96,6 +96,7 @@ def scaled_index(domain: Domain, difference: Data, weights: Tensor | None = None
 
 
 _LINEAR = {name: Batched(function) for name, function in LINEAR.items()}
+_TANK = {name: Batched(function) for name, function in TANK.items()}
 _OTHERS = {
     "dbar": dbar,
     "minimise": by_minimisation.total_variation,
@@ -110,7 +111,7 @@ METHODS: Registry[Method] = Registry(
         "posterior": posterior,
         "index": index,
         **_LINEAR,
-        **TANK,
+        **_TANK,
         **_OTHERS,
     },
 )

@@ -50,6 +50,7 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
     network = build(description["preset"], description["settings"])
     tensors = _up_to_date(saved, type(network).__name__)
     _check(tensors, network.state_dict(), weights)
+    _check_finite(tensors, [name for name, _ in network.named_parameters()], weights)
     network.load_state_dict(tensors)
     return network.to(device).eval()
 
@@ -91,6 +92,15 @@ def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) ->
     for name, tensor in expected.items():
         if (found := _kind(given[name])) != _kind(tensor):
             raise InputError(f"{path}: {name} is {found}, expected {_kind(tensor)}: is the .json its own?")
+
+
+def _check_finite(tensors: dict[str, Tensor], learned: list[str], path: Path) -> None:
+    bad = [name for name in learned if not bool(torch.isfinite(tensors[name]).all())]
+    if bad:
+        raise InputError(
+            f"{path}: {len(bad)} of {len(learned)} weights hold NaN or infinite numbers ({bad[0]!r} is the first): "
+            "the training diverged or the file is damaged: use other weights"
+        )
 
 
 def _kind(tensor: Tensor) -> str:

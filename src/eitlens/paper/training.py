@@ -199,5 +199,5 @@ def _bring_home(run: Path, target: Path, data: Path) -> None:
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["data"]["folder"] = data.as_posix()
     write_json(target / "config.json", config)
-    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")
+    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz", "git.json")
     copy_files((run / name for name in (*names, "result.json")), target)

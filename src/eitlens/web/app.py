@@ -25,13 +25,21 @@ from eitlens.web.gallery import Gallery
 from eitlens.web.guard import LOCAL, Guard, OwnHosts
 from eitlens.web.jobs import BusyError, Jobs, SupersededError, TooLongError
 from eitlens.web.schema import MOST_CURRENTS, MOST_MODELS, Drawing, read_choice, read_drawing
+from eitlens.web.tank import answer_files, answer_tank, settings, warm_tank
+from eitlens.web.tank_schema import LARGEST_UPLOAD, read_files, read_tank
 
-DRAWING, UPLOAD = "/api/drawing", "/api/measurement"
-LIMITS = {DRAWING: 64 * 1024, UPLOAD: 8 * 1024 * 1024}  # bytes: the largest drawing has 20 KB
+DRAWING, UPLOAD, TANK, FILES = "/api/drawing", "/api/measurement", "/api/tank", "/api/files"
+LIMITS = {  # bytes: the largest drawing has 20 KB
+    DRAWING: 64 * 1024,
+    UPLOAD: 8 * 1024 * 1024,
+    TANK: 64 * 1024,
+    FILES: LARGEST_UPLOAD,
+}
 _WARM, _PATIENCE = 2, 30.0  # times, as the first compiles; seconds for a request to arrive
 _UPLOADED = "the file"
 _HEAVY = "draw fewer or simpler shapes, or conductivities nearer to 1"
 """What a person who draws can do about a computation that takes too long."""
+_SLOW_FILE = "this takes too long here: choose fewer methods, or have eitlens reconstruct do it"
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,11 @@ class Server:
         for _ in range(_WARM):
             work = partial(answer_drawing, example, self.gallery)
             await self.jobs.run("warm", work, budget=math.inf)
+        await self.jobs.run("warm", lambda check: warm_tank(), budget=math.inf)
 
-    async def ask(self, request: Request, client: str, work: Callable[[Check], dict[str, Any]]) -> Response:
+    async def ask(
+        self, request: Request, client: str, work: Callable[[Check], dict[str, Any]], late: str = ""
+    ) -> Response:
         """The answer in the client's turn, or the reason why there is none; without a client there is no work."""
         answer = asyncio.ensure_future(self.jobs.run(client, work))
         left = asyncio.ensure_future(_left(request))
@@ -65,7 +76,7 @@ class Server:
         except ConvergenceError:
             return _refusal(422, f"the data of this drawing cannot be computed: {_HEAVY}")
         except TooLongError:
-            return _refusal(422, f"the data of this drawing take too long to compute: {_HEAVY}")
+            return _refusal(422, late or f"the data of this drawing take too long to compute: {_HEAVY}")
         except SupersededError:
             return _refusal(409, "a newer request took the place of this one")
         except BusyError as error:
@@ -94,8 +105,9 @@ def create(gallery: Gallery, jobs: Jobs | None = None, names: Iterable[str] = ()
     app = FastAPI(title="eitlens", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(ClientDisconnect, _gone)
-    _add_page(app, page(), gallery.settings())
+    _add_page(app, page(), gallery.settings() | {"tank": settings()})
     _add_questions(app, server)
+    _add_tanks(app, server)
     app.add_middleware(GZipMiddleware, minimum_size=2048, compresslevel=1)
     known = frozenset(name.lower() for name in (LOCAL, *names) if name)
     return Guard(OwnHosts(app, known), LIMITS)
@@ -144,6 +156,34 @@ def _add_questions(app: FastAPI, server: Server) -> None:
             return answer_upload(server.parse(body, _UPLOADED), asked.models, server.gallery, check)
 
         return await server.ask(request, asked.client, work)
+
+
+def _add_tanks(app: FastAPI, server: Server) -> None:
+    @app.post(TANK)
+    async def tank(request: Request) -> Response:
+        if (refused := _other_type(request, "application/json")) is not None:
+            return refused
+        body = await _body(request)
+        try:
+            asked = read_tank(body)
+        except InputError as error:
+            return _refusal(422, str(error))
+        return await server.ask(request, asked.client, partial(answer_tank, asked))
+
+    @app.post(FILES)
+    async def files(request: Request) -> Response:
+        if (refused := _other_type(request, "application/octet-stream")) is not None:
+            return refused
+        body = await _body(request)
+        try:
+            asked, parts = read_files(body)
+        except InputError as error:
+            return _refusal(422, str(error))
+
+        def work(check: Check) -> dict[str, Any]:
+            return answer_files(asked, parts, server.parse, check)
+
+        return await server.ask(request, asked.client, work, _SLOW_FILE)
 
 
 async def _body(request: Request) -> bytes:
