@@ -2,7 +2,12 @@
 
     PYTHONPATH=src python3 benchmarks/flagship.py explore base integral adam --samples 200000 --bank 120000 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py train flagship uit-small --minutes 12.5 2.8 --out out
+    PYTHONPATH=src python3 benchmarks/flagship.py train both uit --minutes 14 14 --out out
     PYTHONPATH=src python3 benchmarks/flagship.py score flagship uit-small --out out
+    PYTHONPATH=src python3 benchmarks/flagship.py mirrors --test 300 --out out
+
+`mirrors` measures what the mean over mirror images brings to the shipped flagship, body by body, in mirrors.json.
+`both` is the flagship on overlapping and disjoint bodies together, `uit` the paper's own network on the same bank.
 
 All train on phantoms of the paper's distribution, simulated with the grid solver when the run begins, with another
 seed than the test set's; noise, mirror images and the number of currents are new each time a sample is shown.
@@ -18,19 +23,23 @@ from typing import Any
 
 import torch
 
+from eitlens import weights
 from eitlens.dataset import Samples
 from eitlens.dataset import preset as data_preset
 from eitlens.dataset.config import Split
 from eitlens.device import pick_device
 from eitlens.evaluate import evaluation
-from eitlens.evaluate.score import score
-from eitlens.feed import simulate_range
+from eitlens.evaluate.metrics import per_sample
+from eitlens.evaluate.score import SEED, score
+from eitlens.feed import Noise, simulate_range
+from eitlens.files import write_json
 from eitlens.models.trained import Trained, save_compact
 from eitlens.train import NetworkConfig, TrainConfig, preset
 from eitlens.train.loop import train
 from eitlens.train.supply import Supply
 
 LEVELS = (0.0, 0.05, 0.2)
+_TOGETHER = 10  # bodies between which the file is written
 SHOWN = ("hard_dice", "soft_dice", "cross_entropy", "paper_l2")
 
 BASE = replace(preset("flagship"), batch=256, schedule=replace(preset("flagship").schedule, lr=1e-3))
@@ -51,6 +60,8 @@ DESIGNS = {
     "plain-data": _network(tokens=1, waves=1, amplitudes=1),
     "flagship": preset("flagship"),
     "uit-small": preset("uit-small"),
+    "both": preset("flagship-both"),
+    "uit": preset("uit-endless"),
 }
 
 
@@ -59,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=("explore", "train", "score"))
+    parser.add_argument("mode", choices=("explore", "train", "score", "mirrors"))
     parser.add_argument("designs", nargs="*", default=["base"], help=f"of {', '.join(DESIGNS)}")
     parser.add_argument("--samples", type=int, default=200_000, help="explore: samples shown to each")
     parser.add_argument("--minutes", type=float, nargs="+", default=[15.0], help="train: each, by the clock")
@@ -74,6 +85,9 @@ def main() -> None:
         "--toy", action="store_true", help="a tiny network and compilation off, to try the script"
     )
     given = parser.parse_args()
+    if given.mode == "mirrors":
+        mirrors(given)
+        return
     for design in given.designs:
         (given.out / design).mkdir(parents=True, exist_ok=True)
     _keep_banks()
@@ -109,7 +123,8 @@ def _config(given: argparse.Namespace, design: TrainConfig, minutes: float) -> T
         if config.input == "harmonic":
             network = NetworkConfig("uit-small", {"resolution": 32})
             config = replace(config, batch=4)
-        stream = replace(data_preset("paper-disjoint"), n=200)
+        stream = config.data.stream if design is DESIGNS["both"] else data_preset("paper-disjoint")
+        assert stream is not None
         source = replace(config.data, block=32, validation=16, stream=stream)
         config = replace(
             config, network=network, data=source, compile="off", precision="32", validate_every=10
@@ -134,6 +149,39 @@ def _scores(given: argparse.Namespace, run: Path, out: Path, count: int) -> list
     return rows
 
 
+def mirrors(given: argparse.Namespace) -> None:
+    """What the mean over mirror images changes: the metrics of each body with it less those without."""
+    device = pick_device(given.device)
+    one = Trained.open(weights.find("flagship"), device)
+    rows: dict[str, dict[str, list[float]]] = {}
+    samples = _samples("paper-disjoint", "test", given.test, device)
+    for start in range(0, given.test, _TOGETHER):
+        part = samples[start : start + _TOGETHER]
+        for currents, tau in ((c, tau) for c in (3, 1) for tau in LEVELS):
+            reader = one.reading(currents)
+            noisy = Noise((tau,)).apply(part.difference[:, :currents], SEED, 0, part.index)
+            truth, known = part.mask.float(), rows.setdefault(f"{currents}, τ = {tau:g}", {})
+            plain, mean = (
+                per_sample(each(noisy), truth) for each in (reader, replace(reader, symmetries=True))
+            )
+            for name in SHOWN[:3]:
+                known.setdefault(name, []).extend((mean[name] - plain[name]).tolist())
+        write_json(
+            given.out / "mirrors.json", {row: paired(values) for row, values in rows.items()}, indent=1
+        )
+    print((given.out / "mirrors.json").read_text(), flush=True)
+
+
+def paired(values: dict[str, list[float]]) -> dict[str, Any]:
+    """Mean and standard error of each metric's differences."""
+    parts = {name: torch.tensor(each, dtype=torch.float64) for name, each in values.items()}
+    told = {
+        name: {"gain": float(part.mean()), "error": float(part.std() / len(part) ** 0.5)}
+        for name, part in parts.items()
+    }
+    return {"bodies": len(next(iter(parts.values())))} | told
+
+
 _SIMULATED: dict[str, Samples] = {}
 
 
@@ -154,15 +202,15 @@ def _bring(run: Path, out: Path) -> None:
 
 def _keep_banks() -> None:
     """Simulate each bank once, however many designs are trained on it."""
-    banks: dict[tuple[int, int], Samples] = {}
+    banks: dict[tuple[str, int, int], Samples] = {}
     make = Supply.bank
 
     def bank(supply: Supply, seed: int, device: torch.device) -> Samples:
-        key = (supply.config.bank, seed)
+        key = (supply.name, supply.config.bank, seed)
         if key not in banks:
             start = time.monotonic()
             banks[key] = make(supply, seed, device)
-            print(f"simulated {key[0]} samples in {time.monotonic() - start:.1f} s", flush=True)
+            print(f"simulated {key[1]} samples of {key[0]} in {time.monotonic() - start:.1f} s", flush=True)
         return banks[key]
 
     Supply.bank = bank  # type: ignore[method-assign,assignment]

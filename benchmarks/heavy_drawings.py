@@ -1,26 +1,31 @@
 """Heavy drawings on every worker of the page's server: how long somebody else waits for a light one.
 
-    python benchmarks/heavy_drawings.py --model uit-small
+    python benchmarks/heavy_drawings.py --model uit-small [--heavy 2] [--out results/heavy_drawings.json]
 
-Three light requests alone, then one while every worker is busy with twelve zigzag polygons of conductivities from 10³
-to 10⁻³, then one after senders of heavy drawings have hung up. Printed are seconds and statuses.
+Three light requests alone, then one while heavy ones are under way, twelve zigzag polygons of conductivities from 10³
+to 10⁻³, then one after senders of heavy drawings have hung up. Printed are seconds and statuses. It fails where a
+light one takes 2 s, or a heavy one is neither answered nor refused within its budget.
 """
 
 import argparse
 import asyncio
+import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 from load import free_port, wait_for
 
-from eitlens.device import available_cores
+from eitlens.files import write_json
+from eitlens.web.jobs import Jobs
 
 LIGHT = [{"kind": "ellipse", "center": [0.3, 0.2], "semi_axes": [0.3, 0.2], "conductivity": 10.0}]
-BEGIN = 0.5
-"""Seconds after which the heavy ones are under way."""
+BEGIN, LIMIT = 0.5, 2.0
+"""Seconds after which the heavy ones are under way, and that a light one may take."""
 
 
 def zigzag(row: int, column: int) -> list[list[float]]:
@@ -45,20 +50,33 @@ async def ask(url: str, client: str, shapes: list[dict[str, Any]], model: str) -
     return round(time.perf_counter() - start, 2), answer.status_code
 
 
-async def measure(url: str, model: str) -> None:
-    """Print each case."""
-    print("light, alone:", [await ask(url, "light", LIGHT, model) for _ in range(3)], flush=True)
-    many = range(available_cores())
+async def measure(url: str, model: str, count: int) -> dict[str, Any]:
+    """Each case: seconds and statuses."""
+    told: dict[str, Any] = {"light, alone": [await ask(url, "light", LIGHT, model) for _ in range(3)]}
     for hang_up in (False, True):
-        heavy = [asyncio.ensure_future(ask(url, f"heavy-{k}-{hang_up}", HEAVY, model)) for k in many]
+        heavy = [asyncio.ensure_future(ask(url, f"heavy-{k}-{hang_up}", HEAVY, model)) for k in range(count)]
         await asyncio.sleep(BEGIN)
         if hang_up:
             for one in heavy:
                 one.cancel()
-        found = await ask(url, "light", LIGHT, model)
-        print("light, after heavy ones have hung up:" if hang_up else "light, beside heavy ones:", found)
+        case = "light, after heavy ones have hung up" if hang_up else "light, beside heavy ones"
+        told[case] = await ask(url, "light", LIGHT, model)
         if not hang_up:
-            print("the heavy ones:", await asyncio.gather(*heavy), flush=True)
+            told["the heavy ones"] = await asyncio.gather(*heavy)
+    return told | {"load": [round(each, 1) for each in os.getloadavg()]}
+
+
+def missed(told: dict[str, Any]) -> list[str]:
+    """Which bars were missed."""
+    light = [told["light, beside heavy ones"], told["light, after heavy ones have hung up"]]
+    bars = {
+        f"a light one takes {LIMIT:g} s": any(seconds > LIMIT or status != 200 for seconds, status in light),
+        "a heavy one is neither answered nor refused within its budget": any(
+            seconds > Jobs.longest_wait + Jobs.budget or status not in (200, 422, 503)
+            for seconds, status in told["the heavy ones"]
+        ),
+    }
+    return [bar for bar, broken in bars.items() if broken]
 
 
 def main() -> None:
@@ -67,15 +85,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="uit-small", help="name or folder of a trained network")
-    model, port = parser.parse_args().model, free_port()
-    command = [sys.executable, "-m", "eitlens", "serve", "--model", model, "--port", str(port)]
+    parser.add_argument("--heavy", type=int, default=2, help="heavy requests at once")
+    parser.add_argument("--out", type=Path, help="a file for what is told")
+    given, port = parser.parse_args(), free_port()
+    command = [sys.executable, "-m", "eitlens", "serve", "--model", given.model, "--port", str(port)]
     server = subprocess.Popen(command)
     try:
         wait_for(port)
-        asyncio.run(measure(f"http://127.0.0.1:{port}", model))
+        told = asyncio.run(measure(f"http://127.0.0.1:{port}", given.model, given.heavy))
     finally:
         server.terminate()
         server.wait(10)
+    told["missed"] = missed(told)
+    print(json.dumps(told, indent=1))
+    if given.out is not None:
+        write_json(given.out, told)
+    sys.exit(1 if told["missed"] else 0)
 
 
 if __name__ == "__main__":

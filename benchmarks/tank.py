@@ -110,7 +110,7 @@ def chunk_of(
         rows = torch.randint(len(bank.maps), (_CHUNK * batch // 2,), generator=draw, device=bank.maps.device)
         parts.append(examples(bank, rows, shown, Uncertain(), pixels, draw))
     order = torch.randperm(_CHUNK * batch, generator=draw, device=draw.device)
-    mixed = (torch.cat(part)[order].split(batch) for part in zip(*parts, strict=True))
+    mixed = (torch.split(torch.cat(part)[order], batch) for part in zip(*parts, strict=True))
     return [TankExample(*each) for each in zip(*mixed, strict=True)]
 
 

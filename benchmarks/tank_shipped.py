@@ -1,19 +1,24 @@
 """The folder of weights of a trained tank network: its weights in 8 bits, its calibration and its scores.
 
-    PYTHONPATH=src python3 benchmarks/tank_shipped.py out/tank src/eitlens/weights/tank results/tank.json
+    PYTHONPATH=src python3 benchmarks/tank_shipped.py make out/tank
+    PYTHONPATH=src python3 benchmarks/tank_shipped.py levels DATA
 
 The temperature and the limit of the misfit come from simulated tanks of one seed, the scores from those of another.
-Devices are random ones (`eitlens.feed.fleet`), a new one for each few bodies.
+Devices are random ones (`eitlens.feed.fleet`), a new one for each few bodies. `levels` scores the shipped network on
+simulated tanks of the Kuopio challenge, whose folder is DATA, at each of its seven levels. Scores go to
+results/tank.json.
 """
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
-from tank import WAVES, objects, opened
+from safetensors.torch import load_file, save_file
+from tank import PIXELS, WAVES, objects, opened, probabilities
+from tank_measured import LEVELS, devices
 from torch import Tensor
 from torch.nn import functional as fn
 
@@ -22,7 +27,7 @@ from eitlens.evaluate.calibration import reliability
 from eitlens.evaluate.ktc import ktc_score
 from eitlens.feature.maps import MapPrior, packed
 from eitlens.feed.fleet import Fleet
-from eitlens.feed.tanks import Bodies, TankExample, Uncertain, labels
+from eitlens.feed.tanks import Bodies, TankExample, Uncertain, examples, labels
 from eitlens.files import write_json
 from eitlens.imaging.tank_imager import FAINT, WEIGHTS
 from eitlens.measure.map_code import Doubt, MappedReadings
@@ -30,8 +35,12 @@ from eitlens.models.tank import LARGEST_SIGMA, Tank, read_output
 from eitlens.weights import MAPS
 
 CPU = torch.device("cpu")
+ROOT = Path(__file__).parents[1]
+SHIPPED, SCORES = ROOT / "src/eitlens/weights/tank", ROOT / "results/tank.json"
 SEEDS, EACH, BLOCK = (1, 2), 8, 32
 """Of the calibration and of the scores; bodies of each device; bodies solved at once."""
+TANKS, DIRECTIONS = 256, 16
+"""Of the levels: random electrodes; samples of changes, which the shipped network's code does not know."""
 TEMPERATURES = torch.linspace(0.7, 1.5, 33)
 MISFIT = 0.99  # of simulated tanks have a smaller one
 
@@ -104,37 +113,63 @@ def scored(outputs: Tensor, example: TankExample, temperature: float) -> dict[st
     }
 
 
-def main() -> None:
-    """Write the folder."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("run", type=Path)
-    parser.add_argument("target", type=Path)
-    parser.add_argument("scores", type=Path)
-    parser.add_argument("--bodies", type=int, default=256)
-    given = parser.parse_args()
-    trained, prior = opened(given.run, CPU)
-    told = json.loads((given.run / "tank.json").read_text())
+def by_level(data: Path, count: int) -> dict[str, Any]:
+    """The mean score of the shipped network on simulated tanks of the challenge at each level, and 21 tanks' worth."""
+    network = Tank.of(models.load(SHIPPED / WEIGHTS))
+    prior = MapPrior.from_tensors(load_file(SHIPPED / MAPS))
+    bank = Bodies.simulated(objects(20_000 + SEEDS[1]), count, WAVES, CPU, BLOCK)
+    rows, found = torch.arange(len(bank.maps)), {}
+    for level, device in enumerate(devices(data, prior, CPU, TANKS, DIRECTIONS, SEEDS[1]), 1):
+        draw = torch.Generator().manual_seed(level)
+        unaware = replace(device, changes=device.changes[:0])
+        example = examples(bank, rows, [unaware], Uncertain(), PIXELS, draw)
+        seen = probabilities(network, example.code).argmax(1)
+        found[f"level_{level}"] = float(ktc_score(example.classes, seen).mean())
+        print(f"level {level}: {found[f'level_{level}']:.3f}", flush=True)
+    return {"bodies": len(rows)} | found | {"of_21": 21 / LEVELS * sum(found.values())}
+
+
+def make(run: Path, count: int) -> dict[str, Any]:
+    """Write the folder of weights from a run; the scores."""
+    trained, prior = opened(run, CPU)
+    told = json.loads((run / "tank.json").read_text())
     network = Tank.of(models.create("tank", modes=prior.size, **told["settings"]))
     network.load_state_dict(trained.state_dict())
-    given.target.mkdir(parents=True, exist_ok=True)
-    models.save(network, given.target / WEIGHTS, compact=True)
-    save_file({name: part.contiguous() for name, part in prior.tensors().items()}, given.target / MAPS)
+    SHIPPED.mkdir(parents=True, exist_ok=True)
+    models.save(network, SHIPPED / WEIGHTS, compact=True)
+    save_file({name: part.contiguous() for name, part in prior.tensors().items()}, SHIPPED / MAPS)
     ranges = {name: getattr(Fleet(), name) for name in ("electrodes", "coverage", "impedance")}
-    write_json(given.target / "config.json", told | {"devices": ranges})
-    (given.target / "log.jsonl").write_text((given.run / "log.jsonl").read_text())
-    shipped = Tank.of(models.load(given.target / WEIGHTS))
+    write_json(SHIPPED / "config.json", told | {"devices": ranges})
+    (SHIPPED / "log.jsonl").write_text((run / "log.jsonl").read_text())
+    shipped = Tank.of(models.load(SHIPPED / WEIGHTS))
     pixels = 8 * network.config.grid
-    example, misfits = simulated(prior, SEEDS[0], given.bodies, pixels)
+    example, misfits = simulated(prior, SEEDS[0], count, pixels)
     outputs, there = outputs_of(shipped, example.code), inside(pixels)
     best = TEMPERATURES[entropies(outputs[:, :3], example.classes, there, TEMPERATURES).argmin()]
     temperature, limit = round(float(best), 3), float(misfits.quantile(MISFIT))
-    write_json(given.target / "calibration.json", {"temperature": temperature, "misfit": limit})
-    example, _ = simulated(prior, SEEDS[1], given.bodies, pixels)
+    write_json(SHIPPED / "calibration.json", {"temperature": temperature, "misfit": limit})
+    example, _ = simulated(prior, SEEDS[1], count, pixels)
     exact, kept = outputs_of(network, example.code), outputs_of(shipped, example.code)
-    rows = {"bodies": given.bodies, "seed": SEEDS[1], "before_calibration": scored(exact, example, 1.0)}
-    rows |= {"32_bits": scored(exact, example, temperature), "8_bits": scored(kept, example, temperature)}
-    write_json(given.scores, rows)
-    print(json.dumps({"temperature": temperature, "misfit": limit} | rows, indent=1))
+    rows = {"bodies": count, "seed": SEEDS[1], "before_calibration": scored(exact, example, 1.0)}
+    return rows | {
+        "32_bits": scored(exact, example, temperature),
+        "8_bits": scored(kept, example, temperature),
+    }
+
+
+def main() -> None:
+    """Write the folder, or score the levels."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=("make", "levels"))
+    parser.add_argument("folder", type=Path, help="of the run, or of the challenge")
+    parser.add_argument("--bodies", type=int, default=256)
+    given = parser.parse_args()
+    if given.mode == "make":
+        rows = make(given.folder, given.bodies)
+    else:
+        rows = json.loads(SCORES.read_text()) | {"challenge": by_level(given.folder, given.bodies)}
+    write_json(SCORES, rows)
+    print(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ from eitlens.train.folder import read_log
 POLYGONS = SamplerConfig("polygons", seed=1, count=1, inside=0.1)
 
 
-def main(folder: Path, n: int = 64, samples: int = 2048, data: int = 512) -> tuple[float, float]:
-    """Make a data set, train on it, and score; the cross entropy at the start and on the test split."""
+def main(out: Path, n: int = 64, samples: int = 2048, data: int = 512) -> tuple[float, float]:
+    """Make a data set and train on it, beside `out`; the cross entropy at the start and on the test split."""
+    folder = out.parent / "own"
     recipe = DataConfig(
         "insulating", n, data, 32, 32, 64, CurrentsConfig("cosine", 3), POLYGONS, SolverConfig("grid")
     )
@@ -29,7 +30,7 @@ def main(folder: Path, n: int = 64, samples: int = 2048, data: int = 512) -> tup
     config = replace(preset("smoke"), name="own", data=source, samples=samples)
     train(config, folder / "run", "cpu", observers=(tell,))
     rows = read_log(folder / "run" / "log.csv")
-    learning_curve(rows, folder / "learning_curve.png")
+    learning_curve(rows, out)
     found = score(Trained.load(folder / "run"), Dataset.open(folder / "data").split("test"))
     return float(rows[0]["loss"]), found.metrics["cross_entropy"].mean
 
@@ -41,5 +42,5 @@ def tell(row: dict[str, float]) -> None:
 
 
 if __name__ == "__main__":
-    before, after = main(Path("out/own"))
-    print(f"cross entropy {before:.3f} at the start, {after:.3f} on the test split; curves: out/own")
+    before, after = main(Path("out/train_your_own.png"))
+    print(f"cross entropy {before:.3f} at the start, {after:.3f} on the test split; curves: out")

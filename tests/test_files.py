@@ -4,14 +4,25 @@ import ast
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import eitlens
+from eitlens import files
 from eitlens.errors import InputError
-from eitlens.files import check_writable, read_json, write_json
+from eitlens.files import (
+    check_writable,
+    copy_files,
+    fresh,
+    fresh_folder,
+    read_json,
+    write_atomically,
+    write_json,
+    write_together,
+)
 
 SOURCE = Path(eitlens.__file__).parent
 CALLS = [
@@ -96,3 +107,48 @@ def test_an_output_is_tried_before_the_work_and_nothing_is_left_behind(tmp_path:
         with pytest.raises(InputError, match=told):
             check_writable(path, source)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_files_that_belong_together_come_together_or_not_at_all(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    write_together({first: b"1", second: b"2"})
+    with pytest.raises(ZeroDivisionError), fresh(first, second) as (one, other):  # noqa: PT012
+        one.write_bytes(b"new")
+        other.write_bytes(b"new")
+        raise ZeroDivisionError
+    assert [file.read_bytes() for file in sorted(tmp_path.iterdir())] == [b"1", b"2"]
+
+
+def test_threads_that_write_one_file_leave_one_of_their_contents(tmp_path: Path) -> None:
+    path, contents = tmp_path / "file", [bytes([k]) * 100_000 for k in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda content: write_atomically(path, content), contents))
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_gets_its_name_when_it_is_filled(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(ZeroDivisionError), fresh_folder(folder) as made:  # noqa: PT012
+        (made / "half").touch()
+        raise ZeroDivisionError
+    assert list(tmp_path.rglob("*")) == [folder]
+    with fresh_folder(folder) as made:
+        (made / "whole").touch()
+        assert not (folder / "whole").exists()
+    assert list(tmp_path.rglob("*")) == [folder, folder / "whole"]
+
+
+def test_half_a_folder_of_a_killed_process_is_removed_and_never_copied(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    left = tmp_path / f".tmp.{files._host()}.{int(child.stdout)}.1.site"
+    (left / "deep").mkdir(parents=True)
+    half = left.with_name(f".tmp.{files._host()}.{int(child.stdout)}.1.a.json")
+    half.touch()
+    copy_files([half], tmp_path / "copy")
+    assert list((tmp_path / "copy").iterdir()) == []
+    files.remove_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / "copy"]

@@ -27,13 +27,13 @@ def test_nobody_beats_the_limit():
 
 @needs_files
 def test_the_tables_are_what_the_files_say():
-    assert report.tables() in (ROOT / "docs" / "posterior.md").read_text(), (
+    assert report.tables() in (ROOT / "docs" / "posterior_notebook.md").read_text(), (
         "run validation/information_limit.py"
     )
 
 
 def test_the_costs_are_what_the_files_say():
-    page = (ROOT / "docs" / "posterior.md").read_text()
+    page = (ROOT / "docs" / "posterior_notebook.md").read_text()
     assert costs.cost() in page, "run validation/information_limit.py"
     assert costs.judged() in page, "run validation/information_limit.py"
 

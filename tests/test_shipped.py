@@ -29,7 +29,7 @@ def test_names() -> None:
 def test_weight() -> None:
     files = [file for file in SHIPPED.rglob("*") if file.is_file()]
     assert max(file.stat().st_size for file in files) <= 16 * MIB
-    assert sum(file.stat().st_size for file in files) <= 29 * MIB
+    assert sum(file.stat().st_size for file in files) <= 45 * MIB  # the tracked tree travels to a GPU in 64
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,7 @@
 """The information limit: how good an image of the paper's phantoms can be at all, from the posterior itself.
 
-Without arguments: the tables of `docs/posterior.md` and their plot from the files in `results/information_limit`,
-and every claim about them. The files come from the parts, which want a GPU:
+Without arguments: the tables of `docs/posterior_notebook.md` and their plot from the files in
+`results/information_limit`, and every claim about them. The files come from the parts, which want a GPU:
 
     python validation/information_limit.py table --device cuda        # 48 phantoms, six cells
     python validation/information_limit.py calibration --device cuda  # 128 draws of the prior
@@ -33,7 +33,7 @@ from eitlens.posterior.guide import network as guides
 from eitlens.posterior.guide.proposals import ProposalDensity
 from eitlens.posterior.sampler.settings import GUIDED, GUIDED_ON_A_GPU
 
-PAGE = Path(__file__).parents[1] / "docs" / "posterior.md"
+PAGE = Path(__file__).parents[1] / "docs" / "posterior_notebook.md"
 SETTINGS = ("ensembles", "levels", "warmup", "least", "most", "manifold_steps", "tries", "top", "ladders")
 
 

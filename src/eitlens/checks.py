@@ -11,6 +11,11 @@ from torch import Tensor
 
 from eitlens.errors import InputError
 
+MOST_CELLS = 10_000
+"""Cells a side of a grid: their nodes fill 1.6 GB."""
+MOST_NODES = 4 * MOST_CELLS
+"""Nodes on a boundary: as many as the largest grid of a square has."""
+
 
 def finite(values: Tensor, name: str) -> Tensor:
     """Return `values` unless one of them is NaN or infinite; unseen while exporting, as a graph cannot ask."""
@@ -52,6 +57,16 @@ def whole(value: object, name: str) -> int:
         return operator.index(cast(SupportsIndex, value))
     except TypeError:
         raise InputError(f"{name}: expected a whole number, got {shown(value)}") from None
+
+
+def size(value: object, name: str, most: int = MOST_CELLS) -> int:
+    """A whole number of things in a row, refused before memory is asked for that no machine has."""
+    count = whole(value, name)
+    if count > most:
+        raise InputError(
+            f"{name}: expected at most {most}, got {count if count < 10**18 else '10**18 or more'}"
+        )
+    return count
 
 
 def physics(values: object, name: str = "values") -> Tensor:

@@ -25,10 +25,15 @@ class ConvergenceError(RuntimeError):
     """
 
 
+class InputWarning(UserWarning):
+    """Data that can be used, with a result that is doubtful; the message says what is doubtful, in one line."""
+
+
 @contextmanager
 def prefix_errors(where: str) -> Iterator[None]:
-    """An `InputError` in the block gets the name of what it is about in front; an empty name adds nothing."""
+    """An `InputError` in the block gets the name of what it is about in front; once. An empty one adds nothing."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}: {error}" if where else str(error)) from None
+        named = not where or str(error).startswith(f"{where}: ")
+        raise InputError(str(error) if named else f"{where}: {error}") from None

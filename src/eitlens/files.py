@@ -5,9 +5,11 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar
@@ -18,25 +20,75 @@ _PREFIX = ".tmp"
 T = TypeVar("T")
 
 
+@contextlib.contextmanager
+def fresh(*paths: Path) -> Iterator[list[Path]]:
+    """Names under which files are written; each gets its own when the block ends well and all are on the disk.
+
+    Otherwise nothing is left; of a process that is killed, temporary files that no reader looks at.
+    """
+    temporary = [_temporary(path) for path in paths]
+    with disk_errors(paths[0]):
+        try:
+            yield temporary
+            for file in temporary:
+                _flush(file)
+            for file, path in zip(temporary, paths, strict=True):
+                os.replace(file, path)
+        except BaseException:
+            for file in temporary:
+                file.unlink(missing_ok=True)
+            raise
+        for folder in {path.parent for path in paths}:
+            _flush_folder(folder)
+
+
+@contextlib.contextmanager
+def fresh_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name when the block ends well; the name may be that of an empty one."""
+    make_folder(folder.parent)
+    remove_leftovers(folder.parent)
+    temporary = _temporary(folder)
+    with disk_errors(folder):
+        temporary.mkdir()
+        try:
+            yield temporary
+            if folder.exists():
+                folder.rmdir()
+            temporary.replace(folder)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _flush_folder(folder.parent)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together: none gets its name before all are whole, the last is the mark of all."""
+    with fresh(*contents) as temporary:
+        for file, content in zip(temporary, contents.values(), strict=True):
+            file.write_bytes(content)
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write the whole file or leave nothing but a temporary file that no reader looks at."""
-    temporary = path.with_name(f"{_PREFIX}.{_host()}.{os.getpid()}.{path.name}")
-    with disk_errors(path):
-        try:
-            with temporary.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        _flush_folder(path.parent)
+    write_together({path: content})
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text of UTF-8, whole or not at all."""
+    write_atomically(path, text.encode())
+
+
+def copy_files(files: Iterable[Path], folder: Path) -> None:
+    """Copy files into a folder, each whole or not at all; what killed processes left half-written stays behind."""
+    make_folder(folder)
+    for file in files:
+        if not file.name.startswith(_PREFIX):
+            write_atomically(folder / file.name, file.read_bytes())
 
 
 def write_json(path: Path, values: object, indent: int = 2) -> None:
     """Write a JSON file, whole or not at all."""
-    write_atomically(path, (json.dumps(values, indent=indent, ensure_ascii=False) + "\n").encode())
+    write_text(path, json.dumps(values, indent=indent, ensure_ascii=False) + "\n")
 
 
 def read_bytes(path: Path | str, most: int, remedy: str) -> tuple[bytes, str]:
@@ -57,14 +109,14 @@ def read_json(path: Path, build: Callable[[Any], T], remedy: str) -> T:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}: {remedy}") from None
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise InputError(f"{path}: not a JSON file ({error}): {remedy}") from None
     try:
         with prefix_errors(str(path)):
             return build(values)
     except InputError:
         raise
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not as eitlens writes it ({error!r}): {remedy}") from None
 
 
@@ -93,7 +145,7 @@ def remove_leftovers(folder: Path) -> None:
     for file in folder.glob(f"{_PREFIX}.{_host()}.*"):
         pid = file.name.removeprefix(f"{_PREFIX}.{_host()}.").split(".")[0]
         if pid.isdecimal() and not _alive(int(pid)):
-            file.unlink(missing_ok=True)
+            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
 
 
 def sha256(path: Path) -> str:
@@ -117,6 +169,11 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {error.strerror or error}: {remedy}") from error
 
 
+def _temporary(path: Path) -> Path:
+    """A name beside it that tells whose it is, for `remove_leftovers`."""
+    return path.with_name(f"{_PREFIX}.{_host()}.{os.getpid()}.{threading.get_native_id()}.{path.name}")
+
+
 def _host() -> str:
     # A dot would be taken for the end of the name.
     return socket.gethostname().replace(".", "-") or "host"
@@ -133,6 +190,12 @@ def _alive(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def _flush(file: Path) -> None:
+    """Have the disk take what was written."""
+    with file.open("rb+") as stream:
+        os.fsync(stream.fileno())
 
 
 def _flush_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
+from eitlens.checks import shown
 from eitlens.errors import InputError
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ HOMES = {
     "pattern": ("eitlens.electrodes.patterns", "PATTERNS"),
     "shape": ("eitlens.phantom.kinds", "KINDS"),
     "solver": ("eitlens.forward.automatic", "SOLVERS"),
-    "sampler": ("eitlens.phantom.samplers", "SAMPLERS"),
+    "sampler": ("eitlens.phantom.registry", "SAMPLERS"),
     "input": ("eitlens.feature.storage", "INPUTS"),
     "network": ("eitlens.models.registry", "NETWORKS"),
     "method": ("eitlens.imaging.methods", "METHODS"),
@@ -39,9 +40,12 @@ class Registry(dict[str, T]):
         super().__init__(things)
         self.kind, self._own, self._accept = kind, frozenset(things), accept
 
+    def __getitem__(self, name: str) -> T:
+        return super().__getitem__(name) if isinstance(name, str) else self.__missing__(name)
+
     def __missing__(self, name: str) -> T:
         raise InputError(
-            f"no {self.kind} is called {name!r}: choose one of {', '.join(self)}; one of your own needs the "
+            f"no {self.kind} is called {shown(name)}: choose one of {', '.join(self)}; one of your own needs the "
             "module that registers it: --plugin MODULE"
         )
 
@@ -68,8 +72,8 @@ def registered(kind: str) -> Registry[Any]:
     >>> list(eit.registered("method"))[:3]
     ['network', 'dsm', 'posterior']
     """
-    if kind not in HOMES:
-        raise InputError(f"register: there is no kind {kind!r}: the kinds are {', '.join(HOMES)}")
+    if not isinstance(kind, str) or kind not in HOMES:
+        raise InputError(f"register: there is no kind {shown(kind)}: the kinds are {', '.join(HOMES)}")
     module, name = HOMES[kind]
     found: Registry[Any] = getattr(import_module(module), name)
     return found

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from eitlens.cli.main import app
 from eitlens.paper.cells import Cell
+from eitlens.weights import SHIPPED
 
 CELL = Path(__file__).parents[2] / "results/table1/uit/0"
 
@@ -17,13 +18,18 @@ def root(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def a_clean_tree(monkeypatch):
+    monkeypatch.setenv("EITLENS_COMMIT", "a95bc4d")
+
+
 def _run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def test_table_1_is_written_and_the_findings_and_missing_learning_curves_with_it(root):
     (root / "docs").mkdir()
-    (root / "docs/findings.md").write_text("Dice ?<!--= table1/uit/0 soft_dice -->.\n")
+    (root / "docs/findings.md").write_text("Dice 0.1.\n<!-- 0.1 = table1/uit/0 soft_dice -->\n")
     curve = root / "results/table1/uit/0/learning_curve.png"
     curve.unlink()
     done = _run("benchmark", "table1", "--root", root)
@@ -107,7 +113,7 @@ def test_nothing_is_simulated_where_there_is_no_time_to_begin(root):
         done = _run("benchmark", "table1", "fno/0", *words, "--minutes", minutes)
         assert done.exit_code == 0, done.output
         assert "1 of 1 cells are missing" in done.output
-        assert f"none is begun with --minutes {minutes}: the last 1 is kept for scoring" in done.output
+        assert f"--minutes {minutes} is too short" in done.output
         assert "samples are simulated" not in done.output
     assert not (root / "runs").exists()
 
@@ -130,3 +136,73 @@ def test_figures_by_name(root):
     assert done.exit_code == 0, done.output
     assert (root / "out/fig4-convergence.pdf").exists()
     assert _run("figures", "fig7", "--out", root / "out").exit_code == 2
+
+
+def test_changes_that_no_commit_names_are_refused(root, monkeypatch):
+    """Their results could not be made again; what they would be marked with is asked for."""
+    monkeypatch.setattr("eitlens.paper.training.fill", lambda *_, **__: {})
+    monkeypatch.setattr("eitlens.paper.queue.fill", lambda *_, **__: {})
+    monkeypatch.setattr("eitlens.train.folder.git_state", lambda: {"commit": "a95bc4d0", "changed": True})
+    for words in (("table1", "fno/0", "--train"), ("queue", "fno/0")):
+        done = _run("benchmark", *words, "--root", root, "--device", "cpu")
+        assert done.exit_code == 2
+        assert "changes that its commit a95bc4d does not" in " ".join(done.output.split())
+        assert _run("benchmark", *words, "--root", root, "--device", "cpu", "--unclean").exit_code == 0
+
+
+def test_the_queue_says_what_is_missing_and_how_long_it_takes(root):
+    done = _run("benchmark", "queue", "--plan", "--root", root)
+    lines = done.output.splitlines()
+    assert lines[2].startswith("| `published:uit/0` |")
+    assert "`cross-ut/0@1127804`" in lines[-1]
+    done = _run("benchmark", "queue", "uit/0", "uit/0@7", "--plan", "--root", root)
+    assert [line.split(" | ")[0] for line in done.output.splitlines()[2:]] == ["| `uit/0@7`"], (
+        "one is trained"
+    )
+
+
+def test_the_queue_trains_what_is_missing(root, monkeypatch):
+    trained = []
+
+    def fill(plan, cells, minutes, observers, tell):
+        trained.append((plan.variant, plan.seed, str(cells[0])))
+        return {}
+
+    monkeypatch.setattr("eitlens.paper.queue.fill", fill)
+    words = ("uit/0", "published:unet/0", "fno/0@7", "--root", root, "--device", "cpu")
+    done = _run("benchmark", "queue", *words)
+    assert done.exit_code == 0, done.output
+    assert "2 of 3 jobs are missing" in done.output
+    assert trained[1:] == [("published", 1127802, "unet/0"), ("plain", 7, "fno/0")]
+
+
+@pytest.mark.parametrize("option", [["--processes", "3"], ["--processes=3"]])
+def test_processes_share_the_queue(option, root, monkeypatch):
+    """Each gets the same command but for the number of them; the worst exit status is the command's."""
+    started, statuses = [], iter([0, 1, 0])
+
+    class Process:
+        def __init__(self, words):
+            started.append(words[1:])
+
+        def wait(self):
+            return next(statuses)
+
+    words = ["benchmark", "queue", "fno/0", *option, "--root", str(root), "--device", "cpu"]
+    monkeypatch.setattr("subprocess.Popen", Process)
+    monkeypatch.setattr("sys.argv", ["eitlens", *words])
+    assert _run(*words).exit_code == 1
+    alone = ["benchmark", "queue", "fno/0", "--root", str(root), "--device", "cpu"]
+    assert started == [["-m", "eitlens", *alone]] * 3
+
+
+def test_nothing_is_written_outside_the_repository(root, monkeypatch):
+    card = root / "src/eitlens/weights/mine/card.md"
+    card.parent.mkdir(parents=True)
+    shutil.copyfile(SHIPPED / "uit-small/card.md", card)
+    shutil.copyfile(SHIPPED / "uit-small/evaluation.json", card.with_name("evaluation.json"))
+    written = []
+    monkeypatch.setattr("eitlens.cli.benchmark.write_text", lambda path, text: written.append(path))
+    assert _run("benchmark", "table1", "--root", root).exit_code == 0
+    assert card in written
+    assert all(path.is_relative_to(root) for path in written)

@@ -55,16 +55,27 @@ def test_a_network_reads_the_electrodes_of_a_square(square):
     assert Path("pictures/all.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_a_method_cannot_do_is_said_beside_what_others_can(disk):
+@pytest.fixture
+def chest() -> None:
+    eitlens("simulate", "phantom.json", "--body", "thorax", "--electrodes", 16, "-o", "chest.json")
+
+
+def test_what_a_method_cannot_do_is_said_beside_what_others_can(chest):
     output = eitlens(
-        "compare", "disk.json", "--n", 32, "-o", "image.png"
+        "compare", "chest.json", "--n", 32, "-o", "image.png"
     )  # dsm and network, where none is named
     flat = " ".join(output.split())
-    assert "no image by network: disk.json: the measurement is of a disk" in flat
+    assert "no image by network: chest.json: the measurement is of a thorax" in flat
     assert "dsm" in flat.split("no image by")[0]
-    told = json.loads(eitlens("compare", "disk.json", "--n", 32, "--json"))["methods"]
+    told = json.loads(eitlens("compare", "chest.json", "--n", 32, "--json"))["methods"]
     assert "error" in told[1]
     assert "error" not in told[0]
+
+
+def test_no_image_at_all_is_one_line(chest):
+    output = eitlens("compare", "chest.json", "--methods", "network", status=2)
+    assert "the measurement is of a thorax" in output
+    assert len(output.strip().splitlines()) == 1
 
 
 def test_methods_of_ones_own(disk):
@@ -82,7 +93,7 @@ def test_methods_of_ones_own(disk):
     ("words", "said"),
     [
         (("--methods", "magic"), "no method is called 'magic'"),
-        (("--methods", "network"), "the measurement is of a disk, and this method knows only the square"),
+        (("--methods", "minimise"), "the measurement is of a disk, and this method knows only the square"),
         (("-o", "image.gif"), "image.gif: pictures are written as .png, .pdf, .svg"),
         (("--truth", "none.json"), "none.json: No such file"),
         (("--truth", "disk.json"), "disk.json: phantom: unknown key"),

@@ -37,7 +37,7 @@ def test_a_users_mistake_is_one_line_and_status_2(monkeypatch):
     def refuse(*_args, **_options):
         raise InputError("expected 800 boundary values, got 796")
 
-    monkeypatch.setattr("eitlens.figures.reconstruction.demo_figure", refuse)
+    monkeypatch.setattr("eitlens.figures.demo.demo_figure", refuse)
     result = RUN.invoke(app, ["demo"])
     assert result.exit_code == 2
     assert "expected 800 boundary values, got 796" in result.output

@@ -1,3 +1,4 @@
+import importlib
 import json
 import shutil
 
@@ -215,7 +216,7 @@ def test_sweeps_of_other_kinds_stay_as_long_as_all_else_agrees(recipe, tmp_path,
 def test_stopping_and_going_on(recipe, tmp_path):
     words = ("train", "--config", recipe, "--out", tmp_path, "--device", "cpu", "--no-test")
     done = _run(*words, "--stop-after", 1e-6)
-    assert "the same command goes on" in done.output
+    assert "the same command continues" in done.output
     assert _run(*words).exit_code == 0
     assert (tmp_path / "result.json").exists()
 
@@ -300,3 +301,35 @@ def test_a_run_is_evaluated_without_its_data_set(tmp_path):
     assert _run("evaluate", run, "--device", "cpu").exit_code == 0
     again = json.loads((run / "evaluation.json").read_text())
     assert again["scores"] == scores["scores"]
+
+
+def test_two_that_score_one_run_at_once_keep_both_results(finished, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    monkeypatch.setattr("eitlens.evaluate.sweep.CONTRASTS", (2,))
+    monkeypatch.setattr("eitlens.evaluate.sweep.LEVELS", (0.0,))
+    for command, module, name in (
+        (("evaluate", run, "--device", "cpu", "--tau"), "eitlens.evaluate.score", "score"),
+        (("sweep", run, "--device", "cpu", "--samples", 2, "--kind"), "eitlens.evaluate.sweep", "sweep"),
+    ):
+        mine, other = (0.1, 0.2) if name == "score" else ("noise", "contrast")
+        with monkeypatch.context() as patch:
+            _while_it_works(patch, module, name, lambda c=command, o=other: _run(*c, o))
+            done = _run(*command, mine)
+        assert done.exit_code == 0, done.output
+    assert [row["tau"] for row in json.loads((run / "evaluation.json").read_text())["scores"]] == [0.1, 0.2]
+    assert {row["kind"] for row in json.loads((run / "sweep.json").read_text())} == {"noise", "contrast"}
+    assert not list(run.glob(".*lock"))
+
+
+def _while_it_works(patch, module, name, other):
+    """Have another process do its work after this one has begun and before it writes."""
+    home = importlib.import_module(module)
+    measure = getattr(home, name)
+
+    def slow(*given, **named):
+        patch.undo()
+        assert other().exit_code == 0
+        return measure(*given, **named)
+
+    patch.setattr(home, name, slow)

@@ -9,7 +9,7 @@ from scipy.special import ellipk, spherical_jn
 from torch import Tensor
 
 from eitlens.domain import Disk, Square
-from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, EmptyTank, empty_tank
+from eitlens.electrodes import CompleteElectrodeSolver, Electrodes, EmptyTank, empty_tank, even_resistance
 from eitlens.errors import InputError
 from eitlens.forward import BoundaryIntegralSolver
 from eitlens.phantom import Ellipse, Phantom, PhantomBatch, circle, stack
@@ -237,3 +237,14 @@ def test_what_cannot_be() -> None:
         model.voltages(OFF_CENTRE, torch.full((1, 4), torch.nan, dtype=torch.float64))
     with pytest.raises(InputError, match="zero sum"):
         model.background(torch.ones(1, 4, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("count", "half_width", "impedance"), [(32, 0.06, 1e-4), (16, 0.1, 0.0), (7, 0.2, 1e-6)]
+)
+def test_even_electrodes_by_their_symmetry(count: int, half_width: float, impedance: float) -> None:
+    angles = torch.arange(count, dtype=torch.float64) * (2 * math.pi / count)
+    equal = (torch.full_like(angles, value) for value in (half_width, impedance))
+    whole = empty_tank(angles, *equal, count=1).resistance
+    found = even_resistance(count, half_width, impedance)
+    assert float((found - whole).abs().max()) < 1e-12 * float(whole.abs().max())

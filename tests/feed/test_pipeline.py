@@ -170,7 +170,7 @@ def test_moving_the_data_is_moving_the_phantom(currents):
     copies = [moved(phantom, name) for name in moves.names]
     choice = torch.arange(len(copies))
     data = moves.move_data(solver.difference([phantom] * len(copies), given), choice)
-    masks = moves.move_mask(indicator(domain, [phantom] * len(copies)), choice)
+    masks = moves.move_image(indicator(domain, [phantom] * len(copies)), choice)
     again = solver.difference(copies, given)
     assert torch.allclose(data, again, rtol=0, atol=1e-10)
     assert torch.equal(masks, indicator(domain, copies))

@@ -256,7 +256,7 @@ def test_a_run_without_a_validation_is_read_by_its_last_weights(folder, differen
 
 
 def test_data_without_an_image_are_named(imager, difference, monkeypatch):
-    nothing = torch.full((1, 65, 65), torch.nan)
+    nothing = torch.full((1, 1, 65, 65), torch.nan)
     monkeypatch.setattr(type(imager.reader), "read", lambda *_: nothing)
     scan = replace(Measurement.of_difference(difference), source="scan.npz")
     with pytest.raises(InputError, match=r"^scan\.npz: .*no image of data.*unit"):

@@ -56,12 +56,13 @@ def test_it_comes_nearer_to_the_truth(square, difference, refined, tau, better):
     assert change.contrast is None
 
 
-def test_another_contrast_shows(square):
-    """Inclusions seven times as conductive as the body, fitted as ten times: the data ask for less."""
-    body = Phantom(TRUTH.shapes, 7.0)
+@pytest.mark.parametrize(("contrast", "off"), [(7.0, 0.15), (2.0, 0.3)])
+def test_another_contrast_shows(square, contrast, off):
+    """Inclusions of another contrast, fitted as ten times as conductive as the body: the data ask for less."""
+    body = Phantom(TRUTH.shapes, contrast)
     data = BoundaryIntegralSolver(square).difference(body, currents.cosine(square, 3))
-    _, change = refine(problem(data, 0.02), blurred(square, GUESS), 1.0, 6)
-    assert change.contrast == pytest.approx(7.0, rel=0.15)
+    _, change = refine(problem(data, 0.02 if contrast > 5 else 0.005), blurred(square, GUESS), 1.0, 6)
+    assert change.contrast == pytest.approx(contrast, rel=off)
 
 
 def test_a_body_without_inclusions_is_left_alone(square, difference):

@@ -156,3 +156,34 @@ def test_outlines_explain_the_readings_better_than_circles() -> None:
     assert found.dice(BODY) > max(0.93, plain[0].dice(BODY) - 0.01)
     assert empty.refinement is not None
     assert empty.refinement.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (lambda given: given.voltages * 1e3, "units"),  # millivolts against a reference in volts
+        (lambda given: given.reference, "amplitude"),
+        (lambda given: given.voltages.index_fill(1, torch.arange(4, 208), math.nan), "gap"),
+    ],
+)
+def test_frames_that_tell_nothing_are_doubted(frame, kind) -> None:
+    given = measured("16 adjacent", [BODY])
+    wrong = eit.Measurement.of_electrodes(
+        given.electrodes, given.pattern, frame(given), given.reference, height=given.height
+    )
+    found = next(TankImager.load().frames(wrong, 32))
+    assert kind in {flag.kind for flag in found.warnings}
+    assert bool(found.image.isfinite().all())
+
+
+def test_a_lost_frame_does_not_spoil_the_others() -> None:
+    given = measured("32 trigonometric", [BODY, BODY, BODY])
+    volts = given.voltages.clone()
+    volts[1], volts[2, ::7] = math.nan, math.nan
+    gappy = eit.Measurement.of_electrodes(
+        given.electrodes, given.pattern, volts, given.reference, height=given.height
+    )
+    whole, some = (list(TankImager.load().frames(one, 32)) for one in (given, gappy))
+    assert torch.allclose(some[0].image, whole[0].image, atol=1e-4)
+    assert float((some[2].image - whole[2].image).abs().mean()) < 0.02
+    assert ["gap" in {flag.kind for flag in one.warnings} for one in some] == [False, True, False]

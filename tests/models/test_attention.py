@@ -97,3 +97,22 @@ def test_default_start_listens_to_the_data_and_the_published_one_does_not() -> N
 
     assert sensitivity(faithful=False) > 0.05
     assert sensitivity(faithful=True) < 0.01
+
+
+def test_dropout_leaves_out_entries_of_the_kernel() -> None:
+    """(m α Q Kᵀ) V and its gradients, with the mask m that the same seed draws: the published training."""
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (
+        torch.randn(2, 4, 9, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+        for _ in range(3)
+    )
+    torch.manual_seed(3)
+    found = attention(q, k, v, evaluation="explicit", dropout=0.1)
+    torch.manual_seed(3)
+    mask = torch.nn.functional.dropout(torch.ones(2, 4, 9, 9, dtype=torch.float64), 0.1)
+    assert set(mask.unique().tolist()) == {0.0, 1 / 0.9}
+    expected = torch.einsum("bhij,bhid,bhjd,bhje->bhie", mask, q, k, v) / (9 * 5**0.5)
+    torch.testing.assert_close(found, expected)
+    gradients = (torch.autograd.grad(each.square().sum(), (q, k, v)) for each in (found, expected))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)

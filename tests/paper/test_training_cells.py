@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from eitlens.errors import InputError
 from eitlens.evaluate.examples import Examples
@@ -188,3 +189,20 @@ def test_another_seed_has_its_own_folders(plan):
 def test_an_unknown_variant_is_refused():
     with pytest.raises(InputError, match=r"variant .*'big'"):
         Plan(RESULTS, RESULTS, "big")
+
+
+def test_a_network_learns_from_a_substitute_of_phi(plan):
+    """The whole way: trained, scored, kept in 8 bits with its input."""
+    short = replace(plan, variant="code-fields", epochs=1)
+    assert fill(short, [CELL]) == {CELL: "finished"}
+    plain, other = plan.recipe(CELL), short.recipe(CELL)
+    assert other == replace(plain, epochs=1, input=other.input)
+    kept = Trained.load(CELL.folder(plan.keep / short.variant))
+    assert kept.features.replaces == plain.input
+    assert kept(torch.zeros(2, 1, 128, dtype=torch.float64)).shape == (2, 33, 33)
+
+
+def test_a_network_refuses_an_input_of_another_kind():
+    recipe = Plan(RESULTS, RESULTS).recipe(Cell("unet", 0.0))
+    with pytest.raises(InputError, match="unet reads harmonic input, the recipe has gaussian"):
+        create_network(replace(recipe, input="gaussian"), 1)

@@ -205,6 +205,15 @@ def test_two_processes_do_not_train_in_one_folder(run, tmp_path):
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["config.json"]
 
 
+def test_processes_that_find_different_checkpoints_do_not_train_together(run, tmp_path, monkeypatch):
+    def first(self, item):
+        return item + 2 if isinstance(item, int) else item  # its step
+
+    monkeypatch.setattr(Processes, "broadcast", first)
+    with pytest.raises(InputError, match="another checkpoint"):
+        train(run, tmp_path / "run", "cpu")
+
+
 def test_of_two_processes_started_together_in_a_new_folder_one_trains(run, tmp_path, monkeypatch):
     """The second comes after the first has found no configuration there, and before it has written its own."""
     state, refused = folders.git_state, []

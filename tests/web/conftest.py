@@ -20,10 +20,12 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging import Imager
 from eitlens.imaging.calibration import Calibration
 from eitlens.web.app import create
+from eitlens.web.connections import Connection
 from eitlens.web.gallery import Gallery
 from eitlens.web.jobs import Jobs
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+_PATIENT = 60.0  # seconds for a request: the machine of the tests may be busy
 HOW = "no Chromium: the tests of the page need it (on Debian: apt-get install -y chromium)"
 
 
@@ -49,7 +51,9 @@ def gallery(run_folder: Path) -> Gallery:
 def client(gallery: Gallery) -> Iterator[Any]:
     from starlette.testclient import TestClient
 
-    with TestClient(create(gallery, Jobs(workers=1)), base_url="http://127.0.0.1") as made:
+    with TestClient(
+        create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT)), base_url="http://127.0.0.1"
+    ) as made:
         yield made
 
 
@@ -60,7 +64,8 @@ def address(gallery: Gallery) -> Iterator[str]:
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create(gallery, Jobs(workers=1)), log_level="warning"))
+    app = create(gallery, Jobs(workers=1, budget=_PATIENT, longest_wait=_PATIENT))
+    server = uvicorn.Server(uvicorn.Config(app, http=Connection, ws="none", log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:

@@ -2,6 +2,8 @@
 
 import functools
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -266,6 +268,8 @@ def test_the_static_page_opens_a_measurement(browser, site, tmp_path):
     page = browser.new_page()
     page.goto(site)
     page.wait_for_selector(".result dd", timeout=60_000)
+    assert page.is_visible("#no-tanks")
+    assert page.is_disabled('[name="mode"][value="tank"]')
     drawn = page.get_attribute('.result[data-name="direct sampling"] canvas', "aria-label")
     page.set_input_files("#file", file)
     page.wait_for_selector("#solver:text('measured.json')")
@@ -280,3 +284,11 @@ def test_the_static_page_opens_a_measurement(browser, site, tmp_path):
 
 def _percent(label: str) -> float:
     return float(label.split(": ")[1].split(" %")[0])
+
+
+def test_a_network_is_exported_without_the_extra_of_the_page():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['fastapi', 'starlette', 'pydantic', 'uvicorn'])); "
+        "import eitlens.web.export, eitlens.web.gallery"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from web_drawings import ELLIPSE, TRIANGLE, drawing
+from web_drawings import ELLIPSE, TRIANGLE, drawing, tank_drawing
 
 from eitlens.measure import Measurement
 from eitlens.phantom import Ellipse, Phantom
@@ -25,6 +25,8 @@ PATHS = [
     "/js/main.js",
     "/api/drawing",
     "/api/measurement",
+    "/api/tank",
+    "/api/files",
     "/settings.json",
     "/" + "a" * 3000,
     "/%00",
@@ -38,6 +40,7 @@ ODD: list[Any] = [
     None, True, "", "x", "NaN", 0, -1, 1e308, -1e-308, 2**70, float("nan"), float("inf"), [], {}, [[]], [1, 2, 3],
     {"kind": "ellipse"}, "../../etc/passwd", "\ud800", "a" * 5000, [[0, 0]] * 100, [1e9, -1e9], 0.5,
 ]  # fmt: skip
+ROUNDED = TRIANGLE | {"kind": "rounded-polygon", "radius": 0.03}
 Rng = random.Random
 
 
@@ -118,6 +121,35 @@ def _ask_upload(files: list[bytes]) -> Callable[[Any, Rng], Any]:
     return ask
 
 
+def _ask_tank(client: Any, rng: Rng) -> Any:
+    body = json.dumps(_anywhere(tank_drawing(shapes=[ELLIPSE, ROUNDED], methods=["dsm"]), rng)).encode(
+        "utf-8", "surrogatepass"
+    )
+    if rng.random() < 0.3:
+        body = _bytes(body, rng)
+    return client.post("/api/tank", content=body, headers={"content-type": "application/json"})
+
+
+def _ask_files(files: list[bytes]) -> Callable[[Any, Rng], Any]:
+    def ask(client: Any, rng: Rng) -> Any:
+        file = rng.choice(files)
+        head = {
+            "client": "me",
+            "methods": ["dsm"],
+            "files": [{"name": "a", "size": len(file)}],
+            "setup": {"unit": "mV"},
+        }
+        line = json.dumps(_anywhere(head, rng) if rng.random() < 0.5 else head).encode(
+            "utf-8", "surrogatepass"
+        )
+        body = line + b"\n" + file
+        return client.post(
+            "/api/files", content=_bytes(body, rng) if rng.random() < 0.5 else body, headers=BINARY
+        )
+
+    return ask
+
+
 def _ask_anything(client: Any, rng: Rng) -> Any:
     headers, body = {"content-type": rng.choice(KINDS)}, rng.randbytes(rng.choice([0, 1, 100, 70_000]))
     return client.request(rng.choice(METHODS), rng.choice(PATHS), content=body, headers=headers)
@@ -127,6 +159,7 @@ def _ask_anything(client: Any, rng: Rng) -> Any:
 def test_nothing_malformed_brings_the_server_down(client, part):
     rng = Rng(part)
     asks = [_ask_drawing, _ask_upload(_files()), _ask_drawing, _ask_upload(_files()), _ask_anything]
+    asks += [_ask_tank, _ask_files(_files())]
     seen = set()
     for k in range(COUNT // 4):
         response = asks[k % len(asks)](client, rng)

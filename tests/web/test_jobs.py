@@ -171,3 +171,25 @@ def test_work_of_a_client_that_has_left_is_stopped():
         jobs.close()
 
     _run(main)
+
+
+def test_closing_stops_what_runs_and_refuses_what_waits_or_comes():
+    async def main():
+        jobs, stopped = Jobs(workers=1, budget=60.0), threading.Event()
+
+        def work(check):
+            try:
+                while True:
+                    check()
+            except SupersededError:
+                stopped.set()
+                raise
+
+        asked = [asyncio.ensure_future(jobs.run(name, work)) for name in "ab"]
+        await asyncio.sleep(0.05)
+        jobs.close()
+        found = await asyncio.gather(*asked, jobs.run("c", work), return_exceptions=True)
+        assert [type(one) for one in found] == [BusyError] * 3
+        assert stopped.wait(5.0)
+
+    _run(main)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import eitlens.web
-from eitlens import Ellipse, Polygon
+from eitlens import Disk, Ellipse, Polygon, currents
+from eitlens.measure import Measurement
 from eitlens.phantom import files
 
 STYLE = Path(eitlens.web.__file__).parent / "page" / "base.css"
@@ -61,12 +62,17 @@ def _shapes(page):
     )
 
 
+def _places(page):
+    """What the shapes are, and where."""
+    return [", ".join(label.split(", ")[:2]) for label in _shapes(page)]
+
+
 def test_draw_an_ellipse_and_see_the_dice(page):
     page.click("#clear")
     assert _shapes(page) == []
     _drag(page, (-0.7, -0.7), (-0.1, -0.3))
     _settled(page)
-    assert _shapes(page) == ["Ellipse at -0.40, -0.50, conductivity 10"]
+    assert _shapes(page) == ["Ellipse at -0.40, -0.50, 0.60 by 0.40, conductivity 10"]
     assert 0 < _dice(page) < 1
     assert page.locator('.result[data-name="tiny"] dd').count() == 3
     assert "Dice" in page.inner_text("#status")
@@ -98,16 +104,16 @@ def test_move_scale_rotate_undo_redo_delete(page):
     _drag(page, (-0.3, -0.2), (0.3, 0.2))
     page.click('[data-tool="select"]')
     _drag(page, (0, 0), (0.4, 0.4))
-    assert _shapes(page) == ["Ellipse at 0.40, 0.40, conductivity 10"]
+    assert _places(page) == ["Ellipse at 0.40, 0.40"]
     _drag(page, (0.7, 0.4), (0.85, 0.4))
     _drag(page, (-0.19, 0.4), (0.4, -0.19))
     outline = page.locator("#board .shape").bounding_box()
     assert outline["height"] > 1.5 * outline["width"]
     for _ in range(3):
         page.click("#undo")
-    assert _shapes(page) == ["Ellipse at 0.00, 0.00, conductivity 10"]
+    assert _places(page) == ["Ellipse at 0.00, 0.00"]
     page.click("#redo")
-    assert _shapes(page) == ["Ellipse at 0.40, 0.40, conductivity 10"]
+    assert _places(page) == ["Ellipse at 0.40, 0.40"]
     page.locator("#board .shape").click()
     page.click("#delete")
     assert _shapes(page) == []
@@ -148,9 +154,11 @@ def test_by_keyboard_alone(page):
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
-    assert _shapes(page) == ["Ellipse at 0.04, 0.04, conductivity 10"]
+    assert _shapes(page) == ["Ellipse at 0.04, 0.04, 0.52 by 0.34, turned 29°, conductivity 10"]
     page.keyboard.press("]")
     page.keyboard.press("+")
+    assert _shapes(page) == ["Ellipse at 0.04, 0.04, 0.56 by 0.37, turned 21°, conductivity 10"]
+    assert page.inner_text("#said") == _shapes(page)[0]
     page.keyboard.press("Control+z")
     page.keyboard.press("2")
     _settled(page)
@@ -173,12 +181,57 @@ def test_conductivity_and_currents(page):
 
 def test_noise_until_it_breaks(page):
     page.click("#break")
-    page.wait_for_selector("#verdict:text-matches('breaks at|holds up to')")
-    assert page.inner_text("#tau-value") != "0 %"
+    page.wait_for_selector("#verdict:text-matches('It breaks at|does not break up to')")
+    page.wait_for_selector("#break:text('Add noise')")
+    assert page.inner_text("#tau-value") == "0 %"  # where it was
+    _settled(page)
     shown = page.locator('.result[data-name="tiny"] dd').first.inner_text()
     assert f"tiny: Dice {float(shown):.2f}" in page.inner_text("#status")
     page.click("#random")
     assert page.inner_text("#verdict") == ""
+
+
+@pytest.mark.parametrize("what", ["clear", "open"])
+def test_another_drawing_ends_the_search_for_noise(page, what, tmp_path):
+    with page.expect_download() as saved:
+        page.click("#save")
+    saved.value.save_as(tmp_path / "measurement.json")
+    page.click("#break")
+    page.wait_for_selector("#verdict:has-text('Dice')")
+    if what == "clear":
+        page.click("#clear")
+        page.wait_for_selector("#break:text('Add noise')")
+        assert page.locator(".result").count() == 0
+        assert page.inner_text("#status") == "The body is empty: draw something in it."
+        page.click("#undo")
+    else:
+        page.set_input_files("#file", tmp_path / "measurement.json")
+        page.wait_for_selector("#solver:text('measurement.json')")
+        page.wait_for_selector("#break:text('Add noise')")
+    _settled(page)
+    assert not page.locator("#banner").is_visible()
+    assert page.inner_text("#tau-value") == "0 %"
+
+
+SEARCH = """async ([noisiest, dices]) => {
+  const { NoiseSearch } = await import('/js/ask/noise-search.js'), asked = [];
+  const network = noisiest && { name: 'net', noisiest };
+  await new NoiseSearch().start(async (tau) => {
+    asked.push(tau);
+    return {images: [{scores: {dice: dices[Math.min(asked.length, dices.length) - 1]}}], classical: {}};
+  }, network);
+  return [asked, document.getElementById('verdict').textContent];
+}"""
+
+
+def test_the_search_ends_with_the_noise_that_the_network_knows(page):
+    asked, verdict = page.evaluate(SEARCH, [0.25, [0.9]])
+    assert asked[-1] == max(asked) == 0.25
+    assert "does not break up to τ = 25 %" in verdict
+    assert "net was trained for" in verdict
+    asked, verdict = page.evaluate(SEARCH, [0.25, [0.9, 0.9, 0.7]])
+    assert len(asked) == 3
+    assert f"It breaks at τ = {100 * asked[-1]:.2g} %: Dice 0.70, without noise 0.90" in verdict
 
 
 def test_save_and_open_a_measurement(page, tmp_path):
@@ -211,13 +264,17 @@ def test_back_from_a_file_to_the_drawing(page, tmp_path):
     assert not page.locator("#back").is_visible()
 
 
-def test_a_file_that_cannot_be_read_is_forgotten(browser, address, tmp_path):
+def test_a_file_that_cannot_be_shown_leaves_no_picture(browser, address, tmp_path):
     page = browser.new_page()
     page.goto(address)
     _settled(page)
-    (tmp_path / "bad.json").write_text('{"points": [1, 2, 3]}')
-    page.set_input_files("#file", tmp_path / "bad.json")
-    page.wait_for_selector("#banner:text('is missing')")
+    disk = Disk(32)
+    made = Measurement.of_difference(0.1 * currents.cosine(disk, 3), domain=disk)
+    (tmp_path / "disk.json").write_text(json.dumps(made.to_dict()))
+    page.set_input_files("#file", tmp_path / "disk.json")
+    page.wait_for_selector("#banner:text('of a disk: choose Tank')")
+    assert page.locator(".result").count() == 0
+    assert "disk.json cannot be shown" in page.inner_text("#status")
     page.click("#again")
     _settled(page)
     assert not page.locator("#banner").is_visible()
@@ -259,13 +316,35 @@ def test_on_a_phone_nothing_is_cut_off(browser, address, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == {"light": "rgb(244, 245, 248)", "dark": "rgb(14, 16, 21)"}[scheme]
+    assert small_targets(page) == []
+    box = page.locator("#peek canvas").first.bounding_box()  # the image is in sight beside the board
+    assert box["y"] + box["height"] <= PHONE["height"]
     context.close()
+
+
+def small_targets(page):
+    """What a finger would miss: controls smaller than 44 pixels."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll('button, select, input[type="range"], .segmented span, .chip span')]
+        .map((one) => [one, one.getBoundingClientRect()])
+        .filter(([, box]) => box.width && (box.width < 44 || box.height < 44))
+        .map(([one, box]) => `${one.id || one.textContent} ${box.width} ${box.height}`)"""
+    )
+
+
+def test_the_legend_of_the_curves_is_whole(page):
+    page.set_viewport_size({"width": 1330, "height": 900})
+    assert page.evaluate(
+        "[...document.querySelectorAll('#curve-note span')].every((one) => one.getBoundingClientRect().right <="
+        " document.querySelector('#curve-note').closest('.card').getBoundingClientRect().right - 8)"
+    )
 
 
 def test_everything_has_a_name_for_a_screen_reader(page):
     nameless = page.evaluate(
-        "[...document.querySelectorAll('button, input, canvas, svg[role], [tabindex]')].filter((e) =>"
-        " !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML)"
+        "[...document.querySelectorAll('button, input, select, canvas, svg[role], [tabindex]')].filter((e) =>"
+        " !e.closest('[aria-hidden]') && !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim()))"
+        ".map((e) => e.outerHTML)"
     )
     assert nameless == []
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")

@@ -1,4 +1,4 @@
-"""Costs of the sampler, and how good the guide is: the tables of `docs/posterior.md` that come from files."""
+"""Costs of the sampler, and how good the guide is: the tables of `docs/posterior_notebook.md` that come from files."""
 
 import json
 from collections.abc import Iterator

@@ -7,11 +7,12 @@ import typer
 from rich.console import Console
 
 from eitlens.cli.models import NODES, measured
+from eitlens.cli.queue import queue, refuse_changes
 from eitlens.cli.show import say
 from eitlens.cli.train_options import budget
 from eitlens.cli.train_report import CURVE, draw_curve, observer, progress_bar
 from eitlens.errors import InputError
-from eitlens.files import check_writable, make_folder, write_json
+from eitlens.files import check_writable, make_folder, write_json, write_text
 
 if TYPE_CHECKING:
     import torch
@@ -25,40 +26,56 @@ benchmark = typer.Typer(
     no_args_is_help=True,
 )
 
-Root = Annotated[Path, typer.Option(help="The repository: results are read there, docs/results.md written.")]
+benchmark.command()(queue)
+
+Root = Annotated[
+    Path, typer.Option(help="Folder of the repository: its results are read, its docs/results.md is written.")
+]
 
 
 @benchmark.command()
 def table1(
     cells: Annotated[
-        list[str] | None, typer.Argument(help="Cells to train, as uit/0.05; all that are missing by default.")
+        list[str] | None,
+        typer.Argument(
+            help="Cells of the table to train, such as uit/0.05; by default all that are missing."
+        ),
     ] = None,
     train: Annotated[
         bool, typer.Option("--train", help="Train missing cells by the paper's recipe.")
     ] = False,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop after so long; the same command goes on.")
+        float | None, typer.Option(help="Stop after so many minutes; the same command continues.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    variant: Annotated[str, typer.Option(help="A changed recipe, see docs/findings.md.")] = "plain",
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Another seed of the training; kept in results/seeds.")
+    check: Annotated[
+        str | None,
+        typer.Option(help="Score a cell again from its weights, such as flagship/3/0.05."),
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 32,
+    variant: Annotated[str, typer.Option(help="A changed recipe: see docs/findings.md.")] = "plain",
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Train with another seed; the result goes to results/seeds.")
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Samples in each step.")] = 32,
     precision: Annotated[str, typer.Option(help="32, tf32 or bf16.")] = "bf16",
     compile: Annotated[  # noqa: A002
         str, typer.Option(help="off, default, reduce-overhead or max-autotune.")
     ] = "reduce-overhead",
     runs: Annotated[Path, typer.Option(help="Folder of the data set and the runs.")] = Path("runs/table1"),
     keep: Annotated[Path | None, typer.Option(help="Folder for 8-bit weights of finished cells.")] = None,
+    unclean: Annotated[
+        bool, typer.Option("--unclean", help="Train with changes that no commit names.")
+    ] = False,
     root: Root = Path("."),
 ) -> None:
     """Write Table 1 and all that belongs to it to docs/results.md; with --train, train its missing cells first.
 
-    The same command started twice shares the cells, which a large GPU needs to be busy.
+    Two processes of the same command share the work: one alone does not fill a large GPU.
 
     Example: eitlens benchmark table1 --train --minutes 9 --device cuda
     """
+    if check is not None:
+        raise typer.Exit(_check(check, root / "results", [*([keep] if keep else []), runs], device))
     if train:
         from eitlens.device import pick_device
         from eitlens.paper.cells import SEED
@@ -68,7 +85,7 @@ def table1(
         words = cast("Precision", precision), cast("Compile", compile)
         chosen = SEED if seed is None else seed
         plan = Plan(root / "results", runs, variant, chosen, device, batch, *words, keep=keep)
-        _train(plan, cells or [], minutes)
+        _train(plan, cells or [], minutes, unclean)
     elif cells:
         from eitlens.errors import InputError
 
@@ -79,11 +96,12 @@ def table1(
 @benchmark.command()
 def table2(
     names: Annotated[list[str] | None, typer.Argument(help="Networks to measure; all by default.")] = None,
-    machine: Annotated[str | None, typer.Option(help="What to call this machine in the table.")] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Images a forward pass.")] = 1,
+    machine: Annotated[str | None, typer.Option(help="Name of this machine in the table.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images in each forward pass.")] = 1,
     device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
     timed: Annotated[
-        bool, typer.Option("--time/--no-time", help="Whether to time, or to count and keep earlier speeds.")
+        bool,
+        typer.Option("--time/--no-time", help="Measure the speed, or only count and keep earlier speeds."),
     ] = True,
     root: Root = Path("."),
 ) -> None:
@@ -105,16 +123,36 @@ def table2(
     _write(root)
 
 
-def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
+def _check(text: str, results: Path, places: list[Path], device: str) -> int:
+    """Print the recorded scores beside those made again; 1 where they differ."""
+    from eitlens.device import pick_device
+    from eitlens.paper.check import ALIKE, check, subject
+    from eitlens.paper.markdown import HEADS
+
+    console, one = Console(), subject(text, results, places)
+    say(console, f"{text}: {one.data.test:,} test samples are simulated and scored again")
+    found = check(one, pick_device(device))
+    for row in found:
+        verdict = "" if row.holds else f", more than {ALIKE:g} apart"
+        say(console, f"{HEADS[row.metric]}: recorded {row.recorded:.4f}, again {row.found:.4f}{verdict}")
+    return 0 if all(row.holds for row in found) else 1
+
+
+def _train(plan: "Plan", given: list[str], minutes: float | None, unclean: bool) -> None:
     from eitlens.paper.cells import Cell, wanted
     from eitlens.paper.training import RESERVE, fill, missing
 
     cells = [Cell.parse(text) for text in given] or wanted()
     plan.recipe(cells[0])  # checks the options before anything is simulated
     console, limit, left = Console(), budget("--minutes", minutes), missing(plan, cells)
+    if left and not unclean:
+        refuse_changes()
     say(console, f"{len(left)} of {len(cells)} cells are missing")
     if left and limit <= RESERVE:
-        say(console, f"none is begun with --minutes {limit:g}: the last {RESERVE:g} is kept for scoring")
+        say(
+            console,
+            f"--minutes {limit:g} is too short to begin one: the last {RESERVE:g} are kept for scoring",
+        )
     elif left and not (plan.data_folder / "manifest.json").exists():
         say(console, f"first {plan.data.count:,} samples are simulated: ", plan.data_folder)
     with progress_bar(console) as bar:
@@ -130,9 +168,10 @@ def _train(plan: "Plan", given: list[str], minutes: float | None) -> None:
 
 
 def _write(root: Path) -> None:
+    from eitlens.paper.cards import cards, refresh_card
     from eitlens.paper.classical import refresh_classical
     from eitlens.paper.page import Places, compose
-    from eitlens.paper.quotes import cards, refresh, refresh_card
+    from eitlens.paper.quotes import refresh
 
     places = Places(root)
     if not places.results.is_dir():
@@ -142,14 +181,13 @@ def _write(root: Path) -> None:
         if not (file.parent / CURVE).exists():
             draw_curve(file.parent)
     make_folder(places.page.parent)
-    places.page.write_text(compose(places), encoding="utf-8")
+    write_text(places.page, compose(places))
     for page in places.quoting:
-        page.write_text(refresh(page.read_text(encoding="utf-8"), places), encoding="utf-8")
+        write_text(page, refresh(page, places))
     if places.classical.exists():
-        text = refresh_classical(places.classical.read_text(encoding="utf-8"), root)
-        places.classical.write_text(text, encoding="utf-8")
-    for card in cards(places.shipped):
-        card.write_text(refresh_card(card), encoding="utf-8")
+        write_text(places.classical, refresh_classical(places.classical.read_text(encoding="utf-8"), root))
+    for card in cards(places.sources):
+        write_text(card, refresh_card(card))
     say(Console(), "tables: ", places.page)
 
 

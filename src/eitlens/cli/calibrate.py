@@ -15,17 +15,23 @@ from eitlens.files import check_writable, write_atomically
 def calibrate(
     run: Annotated[Path, typer.Argument(help="Folder of a run of `eitlens train`.")],
     samples: Annotated[
-        int, typer.Option(min=8, help="At most so many validation samples to fit on, and test samples.")
+        int, typer.Option(min=8, help="Largest number of validation samples to fit on, and of test samples.")
     ] = 256,
     misfits: Annotated[
-        int, typer.Option(min=0, help="How many of them go through the solver, for the warnings.")
+        int,
+        typer.Option(
+            min=0, help="How many of them go through the solver, to set the thresholds of the warnings."
+        ),
     ] = 128,
     preset: Annotated[
-        str | None, typer.Option(help="Recipe of the data, where the folder holds none; paper by default.")
+        str | None,
+        typer.Option(
+            help="Data preset, if the folder does not say how its data were made; paper by default."
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
 ) -> None:
-    """Fit temperatures on validation data and write calibration.json and .png into the folder.
+    """Make the probabilities of a network honest: fit temperatures on validation data. Writes calibration.json, .png.
 
     Example: eitlens calibrate runs/smoke --samples 32 --misfits 8
     """

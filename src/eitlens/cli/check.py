@@ -11,9 +11,9 @@ from eitlens.cli.show import progress_bar, say
 
 def check(
     folder: Annotated[Path, typer.Argument(help="Folder of the data set.")],
-    as_json: Annotated[bool, typer.Option("--json", help="What was found, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Validate a data set: checksums, finite numbers, masks against phantoms.
+    """Check a data set: checksums, finite numbers, and masks against phantoms.
 
     Example: eitlens check data/smoke
     """

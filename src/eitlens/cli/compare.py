@@ -42,32 +42,31 @@ class SpreadMethods(TyperCommand):
 @with_setup
 def compare(
     measurement: Annotated[
-        str, typer.Argument(help="A measurement: a file, a folder or a glob of frames; - for a pipe.")
+        str,
+        typer.Argument(help="A measurement: a file, a folder of frames, or 'frames/*.txt'; - reads a pipe."),
     ],
     setup: "Setup",
     methods: Annotated[
         list[str] | None,
-        typer.Option(help="Their names, one after the other; dsm and network by default."),
+        typer.Option(help="Names of the methods, one after the other; dsm and network by default."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where the picture goes: .png, .pdf, .svg.")
+        Path | None, typer.Option("--out", "-o", help="File of the picture: .png, .pdf or .svg.")
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="The body as JSON (docs/measurements.md), to score the images against."),
+        typer.Option(help="The true body as JSON (docs/measurements.md), to score the images."),
     ] = None,
-    tau: Annotated[
-        float | None, typer.Option(min=0.0, max=10.0, help="Noise level, where it is known.")
-    ] = None,
+    tau: Annotated[float | None, typer.Option(min=0.0, max=10.0, help="Noise level, if it is known.")] = None,
     n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the images.")] = None,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
     average: Average = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The table as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Image the first frame of a measurement by several methods, and score the images where the body is known.
+    """Image the first frame of a measurement by several methods, and score the images if the true body is known.
 
     Example: eitlens compare data.json --methods dsm index network -o compared.png
     """

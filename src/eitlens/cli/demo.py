@@ -1,4 +1,4 @@
-"""`eitlens demo`: from an inclusion to its boundary data and the images of them, as one picture."""
+"""`eitlens demo`: from two bodies to their boundary data and the images of them, as one picture."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,26 +8,30 @@ from rich.console import Console
 
 from eitlens.cli.show import say
 from eitlens.errors import InputError
+from eitlens.files import check_writable
+
+_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("out/demo.png"),
-    seed: Annotated[int, typer.Option(min=0, help="Which random phantom.")] = 7,
-    n: Annotated[int, typer.Option(min=32, max=1000, help="Cells a side.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random bodies.")] = 7,
+    n: Annotated[int, typer.Option(min=32, max=1000, help="Cells along each side of the images.")] = 200,
     model: Annotated[
         str | None, typer.Option(help="A trained network by name, or the folder of a run.")
     ] = None,
 ) -> None:
-    """Draw a random phantom and show what direct sampling and a network see of it at three noise levels.
+    """Show, as one picture, what is seen of a random square body at three noise levels, and of a random tank.
 
     Example: eitlens demo --seed 3
     """
-    from eitlens.figures.reconstruction import demo_figure
+    from eitlens.figures.demo import demo_figure
 
-    if not out.suffix:
-        raise InputError(f"{out}: give the picture a name that ends in .png, .pdf or .svg")
+    if out.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"{out}: give the picture a name that ends in {', '.join(_SUFFIXES)}")
+    check_writable(out)
     console = Console()
-    with console.status("simulating the body and its boundary data …"):
+    with console.status("simulating the bodies, making the images …"):
         summary = demo_figure(out, seed=seed, n=n, model=model)
     for line in summary:
         say(console, line)

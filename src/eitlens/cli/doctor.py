@@ -37,7 +37,7 @@ class Finding:
 
 def doctor(
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check versions, GPU, extras, weights and folders, and reconstruct a known body.
 

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from eitlens.cli.show import progress_bar, say
-from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file
+from eitlens.cli.trained_run import Out, Run, open_supply, run_folder, score_file, score_lock
 from eitlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,15 +21,21 @@ def evaluate(
     more: Annotated[
         list[float] | None, typer.Argument(help="Further noise levels.", metavar="[TAU]...")
     ] = None,
-    tau: Annotated[list[float] | None, typer.Option(help="Noise levels, as --tau 0 0.05 0.2.")] = None,
-    data: Annotated[Path | None, typer.Option(help="A data set; that of the run by default.")] = None,
-    weights: Annotated[str, typer.Option(help="best or last.")] = "best",
-    currents: Annotated[int, typer.Option(min=0, help="Give it the first so many currents; 0 for all.")] = 0,
-    limit: Annotated[int, typer.Option(min=0, help="Only the first so many test samples.")] = 0,
+    tau: Annotated[list[float] | None, typer.Option(help="Noise levels, such as --tau 0 0.05 0.2.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of a data set; by default that of the training.")
+    ] = None,
+    weights: Annotated[str, typer.Option(help="Which weights: best or last.")] = "best",
+    currents: Annotated[
+        int, typer.Option(min=0, help="Use only the first so many currents; 0 means all.")
+    ] = 0,
+    limit: Annotated[
+        int, typer.Option(min=0, help="Use only the first so many test samples; 0 means all.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     out: Out = None,
 ) -> None:
-    """Measure a trained network on the test split: a table, and evaluation.json, which keeps other noise levels.
+    """Score a trained network on its test data. Prints a table and adds the scores to evaluation.json.
 
     Example: eitlens evaluate runs/smoke --tau 0 0.05 0.2
     """
@@ -51,9 +57,14 @@ def evaluate(
         raise InputError(f"data of {given} currents, the network was trained with {known}: use other data")
     samples = supply.split("test", place, limit)
     count, subject = trained.currents.count, {"weights": trained.digest, "data": supply.digest}
-    before = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
-    if before.other and (out is not None or not before.outdated):
-        raise InputError(f"{target}: holds scores of {before.other}: give these another file with --out")
+
+    def before() -> evaluation.Earlier:
+        found = evaluation.earlier(target, weights, supply.name, count, len(samples), subject)
+        if found.other and (out is not None or not found.outdated):
+            raise InputError(f"{target}: holds scores of {found.other}: give these another file with --out")
+        return found
+
+    before()  # what cannot be kept is said before the work
     levels = list(dict.fromkeys([*(tau or []), *(more or [])])) or [0.0]
     scores = {}
     with progress_bar(console) as bar:
@@ -65,12 +76,14 @@ def evaluate(
 
             scores[level] = score(trained, samples, level, progress=advance)
     _print(console, str(run), scores)
-    if before.other:
-        say(console, f"{target}: held scores of {before.other}, which these replace")
     new = [evaluation.row(found, supply.name, count, level, subject) for level, found in scores.items()]
-    rows = evaluation.joined(before.rows, new)
-    evaluation.write(target, folder.resolve().name, rows, weights)
-    reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
+    with score_lock(target):  # another process may have added scores meanwhile
+        held = before()
+        rows = evaluation.joined(held.rows, new)
+        evaluation.write(target, folder.resolve().name, rows, weights)
+        reliability_curve({row["tau"]: Score.from_dict(row) for row in rows}, target.with_suffix(".png"))
+    if held.other:
+        say(console, f"{target}: held scores of {held.other}, which these replaced")
     say(console, "scores: ", target)
 
 
@@ -86,6 +99,7 @@ def _check_new(target: Path) -> None:
 def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     from rich.table import Table
 
+    from eitlens.evaluate.phases import HEADS as PHASES
     from eitlens.paper.markdown import HEADS
 
     count = next(iter(scores.values())).samples
@@ -94,7 +108,8 @@ def _print(console: Console, title: str, scores: "dict[float, Score]") -> None:
     table.add_column("metric")
     for tau in scores:
         table.add_column(f"τ = {tau:g}", justify="right")
-    for name, head in HEADS.items():
+    known = next(iter(scores.values())).rows()
+    for name, head in (HEADS | {key: text for key, text in PHASES.items() if key in known}).items():
         cells = (found.rows()[name] for found in scores.values())
         table.add_row(head, *(f"{s.mean:.4f}, {s.median:.4f}\n{s.low:.3f} … {s.high:.3f}" for s in cells))
     console.print(table)

@@ -15,9 +15,12 @@ def export(
     network: Annotated[
         str | None, typer.Argument(help="A trained network by name, or the folder of a run.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the ONNX file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write, such as network.onnx.")
+    ] = None,
     web: Annotated[
-        Path | None, typer.Option(help="Write the page as static files into this new folder.")
+        Path | None,
+        typer.Option(help="Write the page as static files into this folder, which must not exist."),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -45,8 +48,15 @@ def export(
 
 
 def _network(network: str, out: Path) -> None:
+    from eitlens import weights
     from eitlens.web.export import export_network
 
+    if out.suffix != ".onnx":
+        raise InputError(f"{out}: the file's name must end in .onnx")
+    if (weights.find(network) / weights.MAPS).exists():
+        raise InputError(
+            f"{network}: it reads a code of the tank, not boundary data: no ONNX file holds that"
+        )
     check_writable(out)
     console = Console()
     with console.status("exporting and comparing with PyTorch …"):

@@ -1,4 +1,4 @@
-"""`eitlens generate`: make a data set; killed and started again, it goes on and ends in the same bytes."""
+"""`eitlens generate`: make a data set; if interrupted, the same command continues, and ends in the same bytes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +13,21 @@ if TYPE_CHECKING:
 
 
 def generate(
-    out: Annotated[Path, typer.Option(help="Folder of the data set; created if need be.")],
-    preset: Annotated[str, typer.Option(help="Which data set: paper, paper-disjoint or smoke.")] = "paper",
-    config: Annotated[Path | None, typer.Option(help="A JSON file instead of a preset.")] = None,
-    shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; torchrun sets it.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the data set; created if it does not exist.")],
+    preset: Annotated[
+        str, typer.Option(help="Name of the data set: paper, paper-disjoint, paper-both, worlds or smoke.")
+    ] = "paper",
+    config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Make only part i of N, written i/N; under torchrun this is set for you."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads on a CPU; all cores by default.")
+        int | None, typer.Option(min=1, help="Number of CPU threads; by default one for each core.")
     ] = None,
 ) -> None:
-    """Simulate a data set: phantoms, boundary data and masks, in shards with checksums.
+    """Simulate a data set: phantoms, boundary data, masks or σ, in shards with checksums.
 
     Example: eitlens generate --preset smoke --out data/smoke
     """
@@ -42,7 +47,7 @@ def generate(
         report = make(chosen, out, part, device, workers, told)
     for name in report.replaced:
         say(console, f"{out / name} was damaged and has been made again")
-    say(console, f"{report.made} samples made, {report.kept} were there")
+    say(console, f"{report.made} samples made, {report.kept} were there already")
     if report.complete:
         say(console, "data set: ", out)
     else:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _PICTURES = (".png", ".pdf", ".svg")
 _FACTS = {
-    "noise": "noise of a frame",
+    "noise": "noise of each frame",
     "reciprocity": "reciprocal readings differ by",
     "linearity": "inconsistency of the stimulations",
     "drift": "drift against the reference",
-    "residual_given": "left by an empty tank, as given",
-    "residual": "left by an empty tank, corrected",
+    "residual_given": "not explained by an empty tank, as given",
+    "residual": "not explained by an empty tank, corrected",
 }
 """What the facts of a report are called."""
 
@@ -33,25 +33,26 @@ _FACTS = {
 @with_setup
 def inspect(
     measurement: Annotated[
-        str, typer.Argument(help="A measurement: a file, a folder or a glob of frames; - for a pipe.")
+        str,
+        typer.Argument(help="A measurement: a file, a folder of frames, or 'frames/*.txt'; - reads a pipe."),
     ],
     setup: "Setup",
     out: Annotated[
-        list[Path] | None, typer.Option("--out", "-o", help="A picture of it: .png, .pdf or .svg.")
+        list[Path] | None, typer.Option("--out", "-o", help="File of a picture: .png, .pdf or .svg.")
     ] = None,
     fix: Annotated[
-        Path | None, typer.Option(help="Where the measurement goes, with what was found corrected: .npz …")
+        Path | None, typer.Option(help="Write the corrected measurement to this file: .npz, .json …")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="With --fix: correct this kind of finding alone; may be repeated."),
+        typer.Option(help="With --fix: correct only this kind of fault; may be repeated."),
     ] = None,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Look at the quality of a measurement: what is wrong, where, and what can be done about it.
+    """Check a measurement: say what is wrong, where, and what can be done about it.
 
     Nothing is changed unless you ask for it with --fix. A finding is no error: the exit status is 0.
 
@@ -89,6 +90,10 @@ def _check_targets(pictures: list[Path], fix: Path | None, only: list[str] | Non
             raise InputError(f"{path}: pictures are written as {', '.join(_PICTURES)}, by the suffix")
     if only and fix is None:
         raise InputError("--only says what --fix corrects: give --fix and a file as well")
+    if fix is not None:
+        from eitlens.measure import files
+
+        files.check_suffix(fix)
     for path in [*pictures, *([] if fix is None else [fix])]:
         check_writable(path, source)
 

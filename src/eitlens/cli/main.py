@@ -1,6 +1,8 @@
 """The entry point: one line a command, and the user's mistakes as one line and exit status 2."""
 
+import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -28,7 +30,7 @@ from eitlens.cli.serve import serve
 from eitlens.cli.simulate import simulate
 from eitlens.cli.sweep import sweep
 from eitlens.cli.train import train
-from eitlens.errors import ConvergenceError, InputError
+from eitlens.errors import ConvergenceError, InputError, InputWarning
 
 _UsageError: Any = typer.BadParameter.__base__
 """The error for a wrong word on the command line; newer versions of typer do not take it from click."""
@@ -49,6 +51,13 @@ def _one_line() -> Iterator[None]:
         reason = f"{message.rstrip('.')}: see {command} --help"
         if getattr(error, "option_name", "") == "--plugin":
             reason = "--plugin stands before the command: eitlens --plugin MODULE COMMAND …"
+    except BrokenPipeError:  # whoever reads has enough
+        raise
+    except OSError as error:
+        where = error.filename or "standard output"
+        reason = f"{where}: {error.strerror or error}: check the disk, the path and its permissions"
+        if not error.filename:  # what is left in it would fail again when Python ends
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  to the end
     typer.secho(f"error: {' '.join(reason.split())}", fg=typer.colors.RED, err=True)
     raise typer.Exit(2)
 
@@ -61,8 +70,15 @@ class _Commands(TyperGroup):
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> object:
-        with _one_line():
+        with _one_line(), warnings.catch_warnings():
+            warnings.showwarning = _say_warning  # type: ignore[assignment]
             return super().invoke(ctx)
+
+
+def _say_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """A doubt of the library in the words of the command line; other warnings are for its developers."""
+    if issubclass(category, InputWarning):
+        typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
 
 
 app = typer.Typer(
@@ -83,7 +99,7 @@ def _version(asked: bool) -> None:
 def _options(
     plugin: Annotated[
         list[str] | None,
-        typer.Option(help="A Python module that registers things of your own, or a body as JSON."),
+        typer.Option(help="A Python module that registers your own bodies, methods …, or a body as JSON."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

@@ -23,16 +23,14 @@ COLUMNS = (
 
 
 def models(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Networks to list; all when none is named.")
-    ] = None,
-    n: Annotated[int, typer.Option(help="Nodes a side of the grid.", min=32)] = NODES,
-    batch: Annotated[int, typer.Option(help="Images a forward pass, for the timing.", min=1)] = 1,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of networks; all by default.")] = None,
+    n: Annotated[int, typer.Option(help="Nodes along each side of the grid.", min=32)] = NODES,
+    batch: Annotated[int, typer.Option(help="Images in each forward pass, for the timing.", min=1)] = 1,
     device: Annotated[str, typer.Option(help="Where to time: auto, cpu, cuda or cuda:k.")] = "cpu",
-    timed: Annotated[bool, typer.Option("--time/--no-time", help="Whether to time the forward pass.")] = True,
+    timed: Annotated[bool, typer.Option("--time/--no-time", help="Time the forward pass, or not.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the networks with the paper's table of costs and ours, for one image.
+    """List the networks with what an image costs: the paper's figures and ours.
 
     Example: eitlens models uit fno --no-time
     """

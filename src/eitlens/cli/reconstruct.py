@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from eitlens.cli import many
 from eitlens.cli import sequence_files as sequence
 from eitlens.cli.sequence_files import Average, Frames, Reference, ReferenceFrames
 from eitlens.cli.setup_options import with_setup
@@ -29,7 +30,11 @@ _OF_SEQUENCES = (".gif", ".csv")
 @with_setup
 def reconstruct(
     measurement: Annotated[
-        str, typer.Argument(help="A measurement: a file, a folder or a glob of frames; - for a pipe.")
+        list[str],
+        typer.Argument(
+            help="A measurement: a file, a folder of frames, or 'frames/*.txt'; - reads a pipe. "
+            "Several are imaged one by one."
+        ),
     ],
     setup: "Setup",
     out: Annotated[
@@ -37,62 +42,101 @@ def reconstruct(
         typer.Option(
             "--out",
             "-o",
-            help="Where it goes: .png, .pdf, .npz, .json; of frames also .gif, .csv; may be repeated.",
+            help="File to write: .png, .pdf, .npz or .json; for frames also .gif and .csv. May be repeated. "
+            "For several measurements: 'images/{}.png', where {} stands for their names, and one .csv or .json "
+            "of all.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            help="network; dsm or index for any data; of electrodes tikhonov, noser, laplace, gaussian, greit, "
-            "gauss-newton, total-variation, level-set, outlines, dbar; of the square minimise, minimise-h1, posterior."
+            help="network; dsm or index for any data; for electrodes tikhonov, noser, laplace, gaussian, greit, "
+            "gauss-newton, total-variation, level-set, outlines, dbar; for the square minimise, minimise-h1, posterior."
         ),
     ] = "network",
     model: Annotated[
         str | None,
-        typer.Option(help="A trained network by name, or the folder of a run; the best shipped by default."),
+        typer.Option(
+            help="Name of a trained network, or the folder of a run; by default the one for this body."
+        ),
     ] = None,
     refine: Annotated[
-        int, typer.Option(min=0, max=50, help="Steps of fine-tuning through the solver; 12 are plenty.")
+        int,
+        typer.Option(
+            min=0, max=50, help="Largest number of steps of refinement through the solver; 12 are plenty."
+        ),
     ] = 0,
-    tau: Annotated[
-        float | None, typer.Option(min=0.0, max=10.0, help="Noise level, where it is known.")
+    tau: Annotated[float | None, typer.Option(min=0.0, max=10.0, help="Noise level, if it is known.")] = None,
+    n: Annotated[
+        int | None, typer.Option(min=16, max=1000, help="Cells along each side of the image.")
     ] = None,
-    n: Annotated[int | None, typer.Option(min=16, max=1000, help="Cells a side of the image.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="How long the posterior may be sampled; 300 by default.")
+        float | None, typer.Option(min=1.0, help="Seconds that the posterior may be sampled; 300 by default.")
     ] = None,
     strength: Annotated[
-        float | None, typer.Option(help="Of the regularisation; chosen from the data by default.")
+        float | None,
+        typer.Option(help="Strength of the regularisation; by default it is chosen from the data."),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="At most so many, of an iterative method.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of steps of an iterative method.")
+    ] = None,
+    symmetries: Annotated[
+        bool,
+        typer.Option(
+            "--symmetries", help="Average over the mirror images of the body: slower, and a little better."
+        ),
+    ] = False,
     reference: Reference = None,
     reference_frames: ReferenceFrames = None,
     frames: Frames = None,
     average: Average = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each", help="Treat the files of a folder as measurements of their own, not as frames of one."
+        ),
+    ] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Correct what `eitlens inspect` finds before the image is made.")
+        bool, typer.Option("--fix", help="First correct the faults that `eitlens inspect` finds.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what -o image.json would hold.")] = False,
 ) -> None:
-    """Turn a measurement into an image of the inclusions, with its uncertainty and what is doubtful about it.
+    """Make an image of the inclusions from a measurement, with its uncertainty and warnings.
 
     Several frames become images, an animation and a table. `eitlens simulate` makes a measurement to try it with.
 
     Example: eitlens reconstruct data.npz -o image.png --refine 12
 
     Example: eitlens reconstruct frames/ --reference-frames 1-20 -o moving.gif
+
+    Example: eitlens reconstruct scans/ --each -o 'images/{}.png' -o table.csv
     """
     from eitlens.device import available_cores
     from eitlens.imaging import Options
     from eitlens.imaging.methods import METHODS
 
     targets, chosen = out or [], METHODS[method]
-    _check_targets(targets, Path(measurement))
+    options = Options(
+        model, refine, tau, n, device, seconds, available_cores(), None, strength, steps, symmetries
+    )
+
+    def read(name: str) -> "tuple[Measurement, list[int]]":
+        data, numbers = sequence.read(name, setup, reference, reference_frames, frames, average)
+        return (_corrected(data, method) if fix else data), numbers
+
+    _check_suffixes(targets)
+    if each or len(measurement) > 1:
+        names = many.found_in(measurement) if each else measurement
+        many.check(names, targets)
+        many.run(names, targets, lambda name: chosen(_single(read(name)[0]), options), _write, as_json)
+        return
+    (path,) = measurement
+    for target in targets:
+        check_writable(target, Path(path))
     with _shown(method) as told:
-        options = Options(model, refine, tau, n, device, seconds, available_cores(), told, strength, steps)
-        data, numbers = sequence.read(measurement, setup, reference, reference_frames, frames, average)
-        data = _corrected(data, method) if fix else data
+        options = replace(options, progress=told)
+        data, numbers = read(path)
         one = chosen(data, options) if data.frames == 1 else None
     console = Console()
     found = [one] if one else sequence.followed(data, method, replace(options, progress=None))
@@ -103,7 +147,7 @@ def reconstruct(
         else:
             sequence.write(found, rows, target)
     if as_json:
-        typer.echo(json.dumps(one.summary() if one else {"frames": sequence.summaries(found, rows)}))
+        typer.echo(json.dumps(_document(one) if one else {"frames": sequence.summaries(found, rows)}))
         return
     if one:
         _tell(console, one)
@@ -144,11 +188,24 @@ def _shown(method: str) -> "Iterator[Progress]":
         yield told
 
 
-def _check_targets(targets: list[Path], source: Path) -> None:
+def _check_suffixes(targets: list[Path]) -> None:
     for target in targets:
         if target.suffix.lower() not in _SUFFIXES:
             raise InputError(f"{target}: images are written as {', '.join(_SUFFIXES)}, by the suffix")
-        check_writable(target, source)
+
+
+def _single(data: "Measurement") -> "Measurement":
+    """A measurement of one frame, which is what is imaged of many."""
+    if data.frames > 1:
+        raise InputError(
+            f"it has {data.frames} frames: image it by itself, or choose one with --frames 1 or --average"
+        )
+    return data
+
+
+def _document(found: "Reconstruction") -> dict[str, Any]:
+    """All that is known of an image as plain JSON values."""
+    return found.summary() | {name: array.tolist() for name, array in found.arrays.items()}
 
 
 def _write(found: "Reconstruction", target: Path) -> None:
@@ -158,8 +215,7 @@ def _write(found: "Reconstruction", target: Path) -> None:
     if target.suffix.lower() == ".npz":
         write_atomically(target, npz.write({name: array.numpy() for name, array in found.arrays.items()}))
     elif target.suffix.lower() == ".json":
-        lists = {name: array.tolist() for name, array in found.arrays.items()}
-        write_atomically(target, text.write(found.summary() | lists))
+        write_atomically(target, text.write(_document(found)))
     else:
         from eitlens.figures.reconstruction import reconstruction_figure
 

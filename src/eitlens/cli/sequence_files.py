@@ -18,20 +18,24 @@ if TYPE_CHECKING:
     from eitlens.imaging.table import Row
     from eitlens.measure import Measurement, Setup
 
-_PANEL = "Which frames, and what they are compared with"
+_PANEL = "Frames, and the reference that they are compared with"
 
 Reference = Annotated[
     str | None,
-    typer.Option(help="Files of the empty tank or an earlier time, to compare with.", rich_help_panel=_PANEL),
+    typer.Option(help="Files of the reference: the empty tank, or an earlier time.", rich_help_panel=_PANEL),
 ]
 ReferenceFrames = Annotated[
-    str | None, typer.Option(help="Or frames of the measurement itself: 1-20.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(
+        help="Or the reference is some frames of the measurement itself: 1-20.", rich_help_panel=_PANEL
+    ),
 ]
 Frames = Annotated[
-    str | None, typer.Option(help="Those that are imaged: 21-40, or 21-; all.", rich_help_panel=_PANEL)
+    str | None,
+    typer.Option(help="Frames to image, such as 21-40 or 21-; all by default.", rich_help_panel=_PANEL),
 ]
 Average = Annotated[
-    int | None, typer.Option(min=1, help="Average so many frames into one.", rich_help_panel=_PANEL)
+    int | None, typer.Option(min=1, help="Average so many frames into one image.", rich_help_panel=_PANEL)
 ]
 _MOST_BYTES = 2**32  # of the images of a sequence: more does not fit beside the rest in a laptop's memory
 
@@ -143,4 +147,5 @@ def _arrays(found: "Sequence[Reconstruction]", rows: "Sequence[Row]") -> dict[st
     times = [row.time for row in rows]
     arrays |= {"uncertainties": np.stack(spreads)} if len(spreads) == len(found) else {}
     arrays |= {"times": times} if None not in times else {}
+    arrays |= {name: axis.numpy() for name, axis in found[0].domain.axes().items()}
     return arrays | {"frames": [row.frame for row in rows]}

@@ -8,7 +8,7 @@ import typer
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A network by name, or the folder of a run; repeat to compare several."),
+        typer.Option(help="Name of a trained network, or the folder of a run; repeat it to compare several."),
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")
@@ -19,10 +19,12 @@ def serve(
     ] = "cpu",
     name: Annotated[
         list[str] | None,
-        typer.Option(help="Host name it is reached by, when it is not this machine's; * for any."),
+        typer.Option(
+            help="Host name by which browsers reach it, if it is not that of this machine; * for any."
+        ),
     ] = None,
 ) -> None:
-    """Serve the page: draw inclusions, see live what their boundary data tell of them.
+    """Start the page in the browser: draw inclusions, and see at once what is seen of them from the boundary.
 
     Example: eitlens serve --model uit-small --port 8080
     """

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-_PANEL = "Where the file does not say it: the tank and its device"
+_PANEL = "The tank and its device, if the file does not say it"
 
 
 def _option(text: str, *names: str) -> Any:
@@ -23,27 +23,33 @@ def _option(text: str, *names: str) -> Any:
 
 _Flag, _Text = bool | None, str | None
 _OPTIONS: dict[str, Any] = {
-    "setup_file": Annotated[Path | None, _option("All of these, by name, in a JSON file.", "--setup")],
-    "electrodes": Annotated[int | None, _option("How many, evenly spaced.")],
-    "pattern": Annotated[_Text, _option("adjacent, opposite, skip-3, all-against-1, trigonometric …")],
-    "readings": Annotated[_Text, _option("What is read, in the same words, or mean.")],
-    "driven": Annotated[_Flag, _option("Use the readings at electrodes that drive.")],
-    "rotating": Annotated[_Flag, _option("The readings begin at the electrode that drives.")],
-    "flipped": Annotated[_Flag, _option("A reading is the second electrode less the first.")],
-    "calibrated": Annotated[_Flag, _option("Channels have gains of their own: the reference tells them.")],
-    "current": Annotated[_Text, _option("Amperes, or with a unit: 5mA.")],
-    "unit": Annotated[_Text, _option("Of the readings: V, mV, uV.")],
-    "body": Annotated[_Text, _option("disk, thorax, one that a plug-in registers, or a .json file.")],
-    "scale": Annotated[
-        _Text, _option("Radius of the disk in metres, or 15cm; of others half the longer side.")
+    "setup_file": Annotated[
+        Path | None, _option("A JSON file with any of these options, by name.", "--setup")
     ],
-    "coverage": Annotated[float | None, _option("Part of the boundary under electrodes.")],
-    "impedance": Annotated[float | None, _option("Of the contacts, in Ω m².")],
+    "electrodes": Annotated[int | None, _option("Number of electrodes, evenly spaced.")],
+    "pattern": Annotated[
+        _Text, _option("What drives: adjacent, opposite, skip-3, all-against-1, trigonometric …")
+    ],
+    "readings": Annotated[_Text, _option("What is read: the same names as for --pattern, or mean.")],
+    "driven": Annotated[_Flag, _option("Use also the readings at electrodes that drive.")],
+    "rotating": Annotated[
+        _Flag, _option("The readings of each stimulation begin at the electrode that drives.")
+    ],
+    "flipped": Annotated[_Flag, _option("Each reading is the second electrode less the first.")],
+    "calibrated": Annotated[_Flag, _option("Each channel has a gain of its own, found from the reference.")],
+    "current": Annotated[_Text, _option("Current in amperes, or with a unit: 5mA.")],
+    "unit": Annotated[_Text, _option("Unit of the readings: V, mV or uV.")],
+    "body": Annotated[_Text, _option("disk, thorax, the name of a body of a plug-in, or a .json file.")],
+    "scale": Annotated[
+        _Text, _option("Radius of a disk, or half the longer side of another body: metres, or 15cm.")
+    ],
+    "coverage": Annotated[float | None, _option("Share of the boundary under electrodes, 0 to 1.")],
+    "impedance": Annotated[float | None, _option("Contact impedance, in Ω m².")],
     "first": Annotated[float | None, _option("Angle of electrode 1 in degrees; 90 is the top.")],
     "clockwise": Annotated[_Flag, _option("The electrodes' numbers run clockwise.")],
-    "height": Annotated[_Text, _option("Of the tank, in metres, or 5cm.")],
-    "conductivity": Annotated[_Text, _option("Of the empty tank, in S/m.")],
-    "rate": Annotated[_Text, _option("Frames a second.")],
+    "height": Annotated[_Text, _option("Height of the tank in metres, or 5cm.")],
+    "conductivity": Annotated[_Text, _option("Conductivity of the empty tank, in S/m.")],
+    "rate": Annotated[_Text, _option("Frames per second.")],
 }
 
 

@@ -3,7 +3,7 @@
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,49 +24,71 @@ _FINE = 200
 
 def simulate(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the measurement goes: .npz, .json; - for a pipe.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File of the measurement: .npz, .json, .csv, .h5 or .mat; - writes to a pipe.",
+        ),
     ],
     phantom: Annotated[
-        Path | None, typer.Argument(help="A phantom as JSON (docs/measurements.md); - for a pipe.")
+        Path | None, typer.Argument(help="The body as JSON (docs/measurements.md); - reads a pipe.")
     ] = None,
     random: Annotated[
-        int | None, typer.Option(min=0, help="Instead of it: four random ellipses, by this seed.")
+        int | None, typer.Option(min=0, help="Instead of a file: four random ellipses by this seed.")
     ] = None,
-    currents: Annotated[int, typer.Option(min=1, max=16, help="How many: cos lθ, l = 1 … L.")] = 3,
+    currents: Annotated[int, typer.Option(min=1, max=16, help="Number L of currents cos lθ, l = 1 … L.")] = 3,
     tau: Annotated[float, typer.Option(min=0.0, max=10.0, help="Noise level τ.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the noise.")] = 0,
     points: Annotated[
         int,
-        typer.Option(min=0, max=20_000, help="So many electrodes, evenly spaced; 0: the nodes of the grid."),
+        typer.Option(
+            min=0,
+            max=20_000,
+            help="Number of points on the boundary, evenly spaced; 0: the nodes of the grid.",
+        ),
     ] = 0,
-    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells a side of the grid.")] = _FINE,
+    n: Annotated[int, typer.Option(min=16, max=1000, help="Cells along each side of the grid.")] = _FINE,
     body: Annotated[
-        str, typer.Option(help="square, disk, thorax, one that a plug-in registers, or a .json file.")
+        str, typer.Option(help="square, disk, thorax, the name of a body of a plug-in, or a .json file.")
     ] = "square",
     electrodes: Annotated[
-        int, typer.Option(min=0, max=1024, help="So many real electrodes; 0: the paper's currents.")
+        int,
+        typer.Option(
+            min=0, max=1024, help="Number of real electrodes; 0: the paper's currents, without electrodes."
+        ),
     ] = 0,
     pattern: Annotated[
-        str, typer.Option(help="adjacent, opposite, skip-3, all-against-1, trigonometric …")
+        str, typer.Option(help="What drives: adjacent, opposite, skip-3, all-against-1, trigonometric …")
     ] = "adjacent",
-    readings: Annotated[str, typer.Option(help="What is read, in the same words, or mean.")] = "adjacent",
-    driven: Annotated[bool, typer.Option(help="Read electrodes that drive as well.")] = False,
-    rotating: Annotated[bool, typer.Option(help="The first channel is at the first that drives.")] = False,
-    current: Annotated[float, typer.Option(help="Of the electrodes, in amperes.")] = 1e-3,
-    coverage: Annotated[float, typer.Option(help="Part of the boundary under electrodes.")] = 0.5,
-    impedance: Annotated[float, typer.Option(help="Of the contacts, in Ω m².")] = 1e-6,
+    readings: Annotated[
+        str, typer.Option(help="What is read: the same names as for --pattern, or mean.")
+    ] = "adjacent",
+    driven: Annotated[bool, typer.Option(help="Read also the electrodes that drive.")] = False,
+    rotating: Annotated[
+        bool, typer.Option(help="The readings of each stimulation begin at the electrode that drives.")
+    ] = False,
+    current: Annotated[float, typer.Option(help="Current through the electrodes, in amperes.")] = 1e-3,
+    coverage: Annotated[float, typer.Option(help="Share of the boundary under electrodes, 0 to 1.")] = 0.5,
+    impedance: Annotated[float, typer.Option(help="Contact impedance, in Ω m².")] = 1e-6,
     first: Annotated[float, typer.Option(help="Angle of electrode 1 in degrees; 90 is the top.")] = 0.0,
     clockwise: Annotated[bool, typer.Option(help="The electrodes' numbers run clockwise.")] = False,
     scale: Annotated[
-        float | None, typer.Option(help="Radius of the disk in metres; of other bodies half the longer side.")
+        float | None,
+        typer.Option(help="Radius of a disk, or half the longer side of another body, in metres."),
     ] = None,
-    height: Annotated[float, typer.Option(help="Of the tank, in metres.")] = 1.0,
-    snr: Annotated[float, typer.Option(help="Noise of the readings, in decibels below them.")] = math.inf,
+    height: Annotated[float, typer.Option(help="Height of the tank, in metres.")] = 1.0,
+    snr: Annotated[
+        float, typer.Option(help="Signal-to-noise ratio of the readings, in decibels.")
+    ] = math.inf,
     frames: Annotated[
-        int, typer.Option(min=1, help="So many, while shapes move with their velocity (with --electrodes).")
+        int,
+        typer.Option(
+            min=1, help="Number of frames, in which shapes move with their velocity (with --electrodes)."
+        ),
     ] = 1,
-    rate: Annotated[float, typer.Option(help="Frames a second.")] = 1.0,
-    references: Annotated[int, typer.Option(min=0, help="Frames of the empty body.")] = 1,
+    rate: Annotated[float, typer.Option(help="Frames per second.")] = 1.0,
+    references: Annotated[int, typer.Option(min=0, help="Number of frames of the empty body.")] = 1,
 ) -> None:
     """Simulate the data of a phantom and write them as a measurement file.
 
@@ -77,10 +99,14 @@ def simulate(
     """
     from eitlens.domain import bodies
     from eitlens.electrodes import TankConfig
+    from eitlens.measure import files
 
     if str(out) != "-":
+        files.check_suffix(out)
         check_writable(out, phantom)
     domain = bodies.chosen(body)
+    of_electrodes = (pattern, readings, driven, rotating, current, coverage, impedance, first, clockwise)
+    _refuse_unused(electrodes, (*of_electrodes, scale, height, snr, rate, references), (currents, points, n))
     if electrodes:
         tank = TankConfig(
             electrodes,
@@ -109,6 +135,39 @@ def simulate(
     made, solver = _potentials(inclusions, grid, currents, tau, seed, points, str(phantom or ""))
     at = points or grid.boundary_size
     _write(made, out, f"{currents} currents at {at} points, τ = {tau:g}, {solver} solver")
+
+
+_OF_ELECTRODES = {
+    "pattern": "adjacent",
+    "readings": "adjacent",
+    "driven": False,
+    "rotating": False,
+    "current": 1e-3,
+    "coverage": 0.5,
+    "impedance": 1e-6,
+    "first": 0.0,
+    "clockwise": False,
+    "scale": None,
+    "height": 1.0,
+    "snr": math.inf,
+    "rate": 1.0,
+    "references": 1,
+}
+_OF_CURRENTS = {"currents": 3, "points": 0, "n": _FINE}
+"""The options that one kind of data alone has, with what they are where nobody says."""
+
+
+def _refuse_unused(electrodes: int, of_electrodes: tuple[Any, ...], of_currents: tuple[Any, ...]) -> None:
+    """Refuse an option that the data asked for have no use for: ignored in silence, it would mislead."""
+    known, given = (_OF_CURRENTS, of_currents) if electrodes else (_OF_ELECTRODES, of_electrodes)
+    for (name, usual), value in zip(known.items(), given, strict=True):
+        if value != usual:
+            need = (
+                "is of the paper's currents: leave it or --electrodes out"
+                if electrodes
+                else "needs --electrodes"
+            )
+            raise InputError(f"--{name} {need}")
 
 
 def _chosen(path: Path | None, seed: int | None, body: "Domain", frames: int, rate: float) -> "list[Phantom]":

@@ -1,4 +1,4 @@
-"""`eitlens train`: train a network; stopped or killed and started again, it goes on where it was."""
+"""`eitlens train`: train a network; it can be interrupted, and the same command continues."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,32 +10,46 @@ from eitlens.cli.show import say
 from eitlens.cli.train_options import budget, build_recipe, changed_settings
 from eitlens.cli.train_report import draw_curve, observer, progress_bar, rank
 from eitlens.errors import InputError
-from eitlens.files import check_writable
+from eitlens.files import check_writable, copy_files
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="Folder of the run; the same command again goes on with it.")],
-    preset: Annotated[str, typer.Option(help="Recipe: paper, flagship, uit-small or smoke.")] = "paper",
-    config: Annotated[Path | None, typer.Option(help="A JSON file instead of a preset.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the run; the same command continues a run that was stopped.")
+    ],
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="Name of the recipe: paper, flagship, flagship-both, worlds, uit-endless, uit-small or smoke."
+        ),
+    ] = "paper",
+    config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of a data set.")] = None,
-    stream: Annotated[str | None, typer.Option(help="Or endless data: the name of a data preset.")] = None,
-    network: Annotated[str | None, typer.Option(help="Which network; `eitlens models` lists them.")] = None,
-    currents: Annotated[int | None, typer.Option(min=1, help="Use the first so many currents.")] = None,
-    tau: Annotated[list[float] | None, typer.Option(help="Noise level; several for a mixture.")] = None,
-    batch: Annotated[int | None, typer.Option(min=1, help="Samples a step, over all processes.")] = None,
-    epochs: Annotated[float | None, typer.Option(help="How long to train: in epochs,")] = None,
-    samples: Annotated[int | None, typer.Option(help="in samples,")] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="Simulate data without end instead: the name of a data preset.")
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Name of the network; `eitlens models` lists them.")
+    ] = None,
+    currents: Annotated[int | None, typer.Option(min=1, help="Use only the first so many currents.")] = None,
+    tau: Annotated[list[float] | None, typer.Option(help="Noise level; repeat it for a mixture.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Samples in each step, of all processes together.")
+    ] = None,
+    epochs: Annotated[float | None, typer.Option(help="Length of the training in epochs,")] = None,
+    samples: Annotated[int | None, typer.Option(help="or in samples,")] = None,
     minutes: Annotated[float | None, typer.Option(help="or in minutes of training.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other setting, as schedule.lr=5e-4.")
+        list[str] | None, typer.Option("--set", help="Any other setting, such as schedule.lr=5e-4.")
     ] = None,
     stop_after: Annotated[
-        float | None, typer.Option(help="Minutes until it stops; the same command goes on.")
+        float | None, typer.Option(help="Stop after so many minutes; the same command continues.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:k.")] = "auto",
-    logger: Annotated[list[str] | None, typer.Option(help="tensorboard or wandb, too.")] = None,
+    logger: Annotated[list[str] | None, typer.Option(help="Log to tensorboard or wandb as well.")] = None,
     export: Annotated[
-        Path | None, typer.Option(help="Copy 8-bit weights and results here, also of a finished run.")
+        Path | None,
+        typer.Option(help="Copy 8-bit weights and results to this folder; works for a finished run, too."),
     ] = None,
     test: Annotated[bool, typer.Option(help="Evaluate on the test split at the end.")] = True,
 ) -> None:
@@ -67,13 +81,13 @@ def train(
             observers.append(observer(bar, recipe))
             result = fit(recipe, out, device, limit, tuple(observers))
     except KeyboardInterrupt:
-        say(console, "interrupted; the same command goes on from the last checkpoint: ", out)
+        say(console, "interrupted; the same command continues from the last checkpoint: ", out)
         raise typer.Exit(130) from None  # 128 + SIGINT, as shells count
     if rank() > 0:
         return
     draw_curve(out)
     if result is None:
-        say(console, "stopped; the same command goes on: ", out)
+        say(console, "stopped; the same command continues: ", out)
     elif test:
         from eitlens.cli.evaluate import evaluate
 
@@ -93,6 +107,5 @@ def _export(console: Console, run: Path, target: Path) -> None:
     for name in ("best", "last"):
         if (run / f"{name}.safetensors").exists():
             save_compact(run, name, target)
-    for file in (*run.glob("*.json"), *run.glob("*.csv"), *run.glob("*.png")):
-        (target / file.name).write_bytes(file.read_bytes())
+    copy_files((*run.glob("*.json"), *run.glob("*.csv"), *run.glob("*.png")), target)
     say(console, "exported: ", target)

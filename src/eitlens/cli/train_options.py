@@ -67,8 +67,8 @@ def budget(option: str, minutes: float | None) -> float:
 def _setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"--set {text}: expected key=value, as schedule.lr=5e-4")
+        raise InputError(f"--set {text[:60]}: expected key=value, as schedule.lr=5e-4")
     try:
         return key, json.loads(value)
-    except ValueError:
+    except (RecursionError, ValueError):
         return key, value

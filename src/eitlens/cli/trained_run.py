@@ -1,5 +1,7 @@
 """A trained run for `eitlens evaluate` and `eitlens sweep`: its folder, its test data, the file of its scores."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +15,14 @@ if TYPE_CHECKING:
     from eitlens.train.supply import Supply
 
 Run = Annotated[
-    Path, typer.Argument(help="Folder of a run of `eitlens train`, or the name of a network of the package.")
+    Path,
+    typer.Argument(
+        help="Folder of a run of `eitlens train`, or the name of a network that comes with the package."
+    ),
 ]
-Out = Annotated[Path | None, typer.Option(help="A .json file for the scores; in the run by default.")]
+Out = Annotated[
+    Path | None, typer.Option(help="A .json file for the scores; by default one in the folder of the run.")
+]
 
 
 def run_folder(run: Path) -> Path:
@@ -36,6 +43,15 @@ def score_file(folder: Path, name: str, out: Path | None) -> Path:
         check_writable(file)
     make_folder(target.parent)
     return target
+
+
+@contextmanager
+def score_lock(target: Path) -> Iterator[None]:
+    """Hold the file of the scores while new ones are added to it; wait for a process that does so now."""
+    from eitlens.train.lock import lock_file
+
+    with lock_file(target.with_name(f".{target.name}.lock"), wait=True):
+        yield
 
 
 def open_supply(run: Path, data: Path | None) -> "Supply":

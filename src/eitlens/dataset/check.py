@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from eitlens.dataset.config import DataConfig
 from eitlens.dataset.read import Dataset
 from eitlens.dataset.samples import Samples, pack
 from eitlens.dataset.shard import read_samples, verify
+from eitlens.dataset.simulate import targets
 from eitlens.errors import InputError
 from eitlens.files import sha256
-from eitlens.phantom import indicator
 from eitlens.phantom.tensors import to_tensors
 
 _SPOT = 4  # samples a file whose phantoms are drawn again: enough to find another seed or sampler
 _ROUNDING = 1e-12  # of numbers of size 1, computed on another machine
+_LAST_BIT = 2.0**-10  # of float16
 _MEAN = 1e-9  # of the largest value: what rounding leaves, with three digits to spare
 
 
@@ -78,13 +80,21 @@ def _check_phantoms(path: Path, dataset: Dataset, samples: Samples) -> int:
     """Check that the sampler draws these phantoms, and that the masks show them."""
     if samples.phantoms is None:
         return 0
-    if not torch.equal(pack(indicator(dataset.domain, samples.phantoms)), samples.packed):
+    mask, log_sigma = targets(dataset.domain, samples.phantoms, samples.log_sigma is not None)
+    if not torch.equal(pack(mask), samples.packed) or not _shows(samples.log_sigma, log_sigma):
         raise InputError(
-            f"{path}: masks do not show the phantoms stored with them: delete it and generate again"
+            f"{path}: masks or σ do not show the phantoms stored with them: delete it and generate again"
         )
     if dataset.config is not None:
         _check_drawn(path, dataset.config, samples)
     return len(samples)
+
+
+def _shows(stored: Tensor | None, drawn: Tensor | None) -> bool:
+    """Whether log σ is what was stored, up to the last of its 11 bits."""
+    if stored is None or drawn is None:
+        return stored is drawn
+    return torch.allclose(stored.double(), drawn.double(), _LAST_BIT, _LAST_BIT)
 
 
 def _check_drawn(path: Path, config: DataConfig, samples: Samples) -> None:

@@ -19,7 +19,7 @@ from eitlens.forward import Solver
 from eitlens.forward.automatic import SOLVERS
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.phantom import Sampler
-from eitlens.phantom.samplers import SAMPLERS
+from eitlens.phantom.registry import SAMPLERS
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -42,6 +42,7 @@ class SamplerConfig:
     size: tuple[float, float] | None = None
     resistive: tuple[float, float] | None = None
     conductive: tuple[float, float] | None = None
+    worlds: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         SAMPLERS.check("sampler: shapes", self.shapes)
@@ -57,6 +58,8 @@ class SamplerConfig:
                         f"sampler: {name}: expected two numbers, got {checks.shown(getattr(self, name))}"
                     )
                 object.__setattr__(self, name, tuple(pair.tolist()))
+        if self.worlds is not None:
+            object.__setattr__(self, "worlds", tuple(self.worlds))
         known = signature(SAMPLERS[self.shapes]).parameters
         for field_ in fields(self):
             if field_.name not in ("shapes", *known) and getattr(self, field_.name) != field_.default:
@@ -109,6 +112,7 @@ class DataConfig:
 
     The splits are ranges of the sample's index, so they share no phantom and do not depend on how the work
     was split. What is measured are the data of `currents`, or the readings of electrodes where there is a `tank`.
+    With `sigma` the log of σ over that of the body is stored at each node, and the mask is where it is far from 0.
     """
 
     name: str
@@ -122,6 +126,7 @@ class DataConfig:
     solver: SolverConfig = field(default_factory=SolverConfig)
     body: str = SQUARE.name
     tank: TankConfig | None = None
+    sigma: bool = False
 
     def __post_init__(self) -> None:
         BODIES.check("body", self.body)
@@ -187,6 +192,8 @@ class DataConfig:
         values["sampler"] = {key: list(v) if isinstance(v, tuple) else v for key, v in sampler}
         tolerance = values["solver"].pop("tolerance")
         values["solver"] = without_none(values["solver"]) | {"tolerance": tolerance}
+        if not self.sigma:
+            del values["sigma"]
         if self.tank is not None:
             values["tank"] = without_none(values["tank"])
             del values["currents"]

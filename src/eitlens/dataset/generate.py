@@ -176,7 +176,7 @@ def _check_shard(config: DataConfig) -> None:
     numbers = config.currents.count * config.domain.boundary_size
     if config.tank is not None:
         numbers = config.tank.drive().count
-    each = numbers * 8 + packed_size(config.n + 1)
+    each = numbers * 8 + packed_size(config.n + 1) + 2 * config.sigma * (config.n + 1) ** 2
     samples, most = min(config.shard, config.count), _LARGEST // each
     if samples > most:
         raise InputError(

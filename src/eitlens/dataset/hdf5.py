@@ -27,7 +27,7 @@ from eitlens.dataset.neumann_data import neumann_data
 from eitlens.dataset.read import Dataset
 from eitlens.domain import Square
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, make_folder
+from eitlens.files import fresh, make_folder
 from eitlens.forward.currents import CurrentsConfig
 
 NEEDED = "HDF5 files need h5py: pip install 'eitlens[io]'"
@@ -60,7 +60,7 @@ def export_hdf5(
     start, stop = dataset.manifest.splits[split]
     side, channels = dataset.domain.shape[0], dataset.manifest.currents.count
     kind = {torch.float32: "f4", torch.float64: "f8"}[dtype]
-    with disk_errors(paths[0]), _fresh(h5py, paths[0]) as first, _fresh(h5py, paths[1]) as second:
+    with fresh(*paths) as (one, other), h5py.File(one, "w") as first, h5py.File(other, "w") as second:
         phi = first.create_dataset("phi", (stop - start, channels, side, side), kind)
         target = second.create_dataset(TARGET_KEY, (stop - start, side, side), "u1")
         for k in range(start, stop, _BATCH):
@@ -174,15 +174,3 @@ def _opened(h5py: Any, path: Path) -> Iterator[Any]:
         raise InputError(f"{path}: not a whole HDF5 file ({error}): copy or download it again") from None
     with file:
         yield file
-
-
-@contextmanager
-def _fresh(h5py: Any, path: Path) -> Iterator[Any]:
-    """A file that gets its name only when it is whole."""
-    partial = path.with_name(f".tmp.{path.name}")
-    try:
-        with h5py.File(partial, "w") as file:
-            yield file
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
-"""Samples of a data set in memory: boundary differences, masks as bits, and the phantoms they came from."""
+"""Samples of a data set in memory: boundary differences, masks as bits, log σ, and the phantoms they came from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float64, Int64, UInt8
+from jaxtyping import Bool, Float16, Float64, Int64, UInt8
 from torch import Tensor
 
 from eitlens.phantom import PhantomBatch
@@ -27,6 +27,8 @@ class Samples:
     """Nodes a side of the mask, n + 1."""
     phantoms: PhantomBatch | None
     """None when only the pictures are known, as in imported data."""
+    log_sigma: Float16[Tensor, "samples nx ny"] | None = None
+    """log σ/σ0 at the nodes, where the data set stores it; its mask then is where this is far from 0 (`classes`)."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -46,18 +48,22 @@ class Samples:
     def _mapped(self, change: Callable[[Any], Any]) -> "Samples":
         """The samples with every tensor and the phantoms changed alike."""
         phantoms = None if self.phantoms is None else change(self.phantoms)
-        return Samples(change(self.index), change(self.difference), change(self.packed), self.side, phantoms)
+        log_sigma = None if self.log_sigma is None else change(self.log_sigma)
+        index, difference, packed = (change(part) for part in (self.index, self.difference, self.packed))
+        return Samples(index, difference, packed, self.side, phantoms, log_sigma)
 
 
 def concatenate(parts: list[Samples]) -> Samples:
     """The samples of several parts, one after the other."""
     known = [part.phantoms for part in parts if part.phantoms is not None]
+    sigma = [part.log_sigma for part in parts if part.log_sigma is not None]
     return Samples(
         torch.cat([part.index for part in parts]),
         torch.cat([part.difference for part in parts]),
         torch.cat([part.packed for part in parts]),
         parts[0].side,
         join(known) if len(known) == len(parts) else None,
+        torch.cat(sigma) if len(sigma) == len(parts) else None,
     )
 
 

@@ -1,8 +1,9 @@
 """One shard: a safetensors file that says what it is and carries the checksum of its own data.
 
-Tensors: `difference` (samples, L, N) float64, `mask` (samples, ⌈(n+1)²/8⌉) uint8, and the shape parameters
-of `eitlens.phantom.tensors`. The metadata is one JSON text under the key `eitlens`: with a single key the
-file's bytes do not depend on the order in which a hash table is walked. Nothing is ever unpickled.
+Tensors: `difference` (samples, L, N) float64, `mask` (samples, ⌈(n+1)²/8⌉) uint8, where the recipe asks for it
+`log_sigma` (samples, n+1, n+1) float16, and the shape parameters of `eitlens.phantom.tensors`. The metadata is one
+JSON text under the key `eitlens`: with a single key the file's bytes do not depend on the order in which a hash table
+is walked. Nothing is ever unpickled.
 
 Why float64: the solvers are good to 1e-9 and two machines agree to that, while float32 alone would be off by
 6e-8; it costs 246 MB instead of 123 for the paper's 12,800 samples and 3 currents, of 314 MB in all.
@@ -32,7 +33,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.phantom import tensors as phantoms
 
 VERSION = 1  # raised when an older eitlens could not read the file
-_KEY = "eitlens"
+_KEY, _SIGMA = "eitlens", "log_sigma"
 _AGAIN = "delete it and run the command that made it again"
 
 
@@ -82,6 +83,7 @@ def made_with(device: torch.device) -> str:
 def write_shard(path: Path, header: Header, samples: Samples) -> None:
     """Write the shard, whole or not at all."""
     content = {"difference": samples.difference, "mask": samples.packed}
+    content |= {} if samples.log_sigma is None else {_SIGMA: samples.log_sigma}
     content |= {} if samples.phantoms is None else phantoms.to_tensors(samples.phantoms)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in content.items()}
     digest = hashlib.sha256(_data(save(tensors))).hexdigest()
@@ -134,7 +136,7 @@ def read_samples(path: Path, start: int, stop: int) -> Samples:
             f"{path}: {bad} of {len(difference)} samples hold NaN or infinite boundary data: {_AGAIN}"
         )
     index = torch.arange(start, stop)
-    return Samples(index, difference, tensors["mask"], header.n + 1, made_of)
+    return Samples(index, difference, tensors["mask"], header.n + 1, made_of, tensors.get(_SIGMA))
 
 
 def _header(path: Path, metadata: dict[str, str] | None) -> Header:
@@ -163,7 +165,7 @@ def _reading(path: Path) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         reason = str(error).replace("\n", " ")
         raise DamagedError(f"{path}: not a whole shard ({reason}): {_AGAIN}") from error
 

@@ -74,6 +74,15 @@ class Domain(ABC):
         """Number of grid nodes along x and y."""
         return self.n + 1, self.n + 1
 
+    def axes(self) -> dict[str, Float64[Tensor, "nodes"]]:
+        """The coordinates x of the first index of the grid and y of the second, in metres, where the body was measured.
+
+        >>> eit.Disk(2, scale=0.1).axes()["x"].tolist()
+        [-0.1, 0.0, 0.1]
+        """
+        places = self.nodes() * self.scale + torch.tensor(self.origin, dtype=torch.float64)
+        return {"x": places[:, 0, 0], "y": places[0, :, 1]}
+
     @property
     @abstractmethod
     def boundary_size(self) -> int:

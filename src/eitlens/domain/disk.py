@@ -36,8 +36,9 @@ class Disk(Domain):
     name: ClassVar[str] = "disk"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.whole(self.n, "Disk: cells a side"))
-        object.__setattr__(self, "boundary_nodes", checks.whole(self.boundary_nodes, "Disk: boundary nodes"))
+        object.__setattr__(self, "n", checks.size(self.n, "Disk: cells a side"))
+        nodes = checks.size(self.boundary_nodes, "Disk: boundary nodes", checks.MOST_NODES)
+        object.__setattr__(self, "boundary_nodes", nodes)
         checks.positive_number(self.scale, "Disk: scale")
         if self.n < 2 or self.boundary_nodes < 3:
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"

@@ -53,8 +53,9 @@ class SmoothBody(Domain):
     boundary_nodes: int = 256
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.whole(self.n, f"{self.name}: cells a side"))
-        object.__setattr__(self, "boundary_nodes", checks.whole(self.boundary_nodes, "boundary nodes"))
+        object.__setattr__(self, "n", checks.size(self.n, f"{self.name}: cells a side"))
+        nodes = checks.size(self.boundary_nodes, f"{self.name}: boundary nodes", checks.MOST_NODES)
+        object.__setattr__(self, "boundary_nodes", nodes)
         checks.positive_number(self.scale, f"{self.name}: scale")
         if self.n < 2 or self.boundary_nodes < 3:
             given = f"n={self.n}, boundary_nodes={self.boundary_nodes}"

@@ -31,7 +31,7 @@ class Square(Domain):
     name: ClassVar[str] = "square"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.whole(self.n, "Square: cells a side"))
+        object.__setattr__(self, "n", checks.size(self.n, "Square: cells a side"))
         if self.n < 2:
             raise InputError(f"Square needs at least 2 cells a side, got {self.n}")
 

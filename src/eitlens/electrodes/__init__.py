@@ -6,7 +6,7 @@ from eitlens.electrodes.disk import CompleteElectrodeSolver
 from eitlens.electrodes.instrument import Instrument
 from eitlens.electrodes.layout import Electrodes
 from eitlens.electrodes.patterns import Pattern
-from eitlens.electrodes.waves import EmptyTank, empty_tank
+from eitlens.electrodes.waves import EmptyTank, empty_tank, even_resistance
 
 __all__ = [
     "CompleteElectrodeSolver",
@@ -17,5 +17,6 @@ __all__ = [
     "Pattern",
     "TankConfig",
     "empty_tank",
+    "even_resistance",
     "simulate_readings",
 ]

@@ -31,6 +31,7 @@ _RANK = 1e-8
 _DIGITS = 6
 """Digits in which two directions of current must agree to be the same."""
 MOST_ELECTRODES = 1024  # the largest devices have 256
+_LEAST, _MOST_AMPERES = 1e-15, 1e6  # far beyond all devices on both sides: it is the unit that is wrong
 
 
 class Basis(NamedTuple):
@@ -116,6 +117,10 @@ class Pattern:
         if not 3 <= count <= MOST_ELECTRODES:
             raise InputError(f"pattern: expected 3 to {MOST_ELECTRODES} electrodes, got {count}")
         amperes = checks.number(current, "current")
+        if not _LEAST <= abs(amperes) <= _MOST_AMPERES:
+            raise InputError(
+                f"pattern: a current of {amperes:g} A: expected a current that some device drives"
+            )
         try:
             return Pattern.driven_by(amperes * _named(name, count), readings, driven, rotating)
         except InputError as error:

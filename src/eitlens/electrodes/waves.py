@@ -84,15 +84,8 @@ def empty_tank(
     >>> (tank.resistance + tank.change(body)).shape
     torch.Size([4, 4])
     """
-    even = (torch.arange(points, dtype=torch.float64, device=angles.device) + 0.5) * (math.pi / points)
-    ratio = (impedances / half_widths).detach()[..., None]
-    crowding = ratio / (ratio + _LAYER)
-    place = even - crowding / 2 * torch.sin(2 * even)
-    # ds / dθ, the length of electrode for a step in θ.
-    speed = half_widths[..., None] * place.sin() * (1 - crowding * torch.cos(2 * even))
-    s = (angles[..., None] + half_widths[..., None] * place.cos()).flatten(-2)
+    even, s, speed, contact = _nodes(angles, half_widths, impedances, points)
     at, rate = (s, torch.ones_like(s)) if onto is None else onto(s)
-    contact = impedances[..., None] / (speed * math.pi / points)
     matrix = _logarithm(at, (speed / even.sin()).flatten(-2) * rate, even) + torch.diag_embed(
         contact.flatten(-2)
     )
@@ -102,22 +95,68 @@ def empty_tank(
     return _condensed(matrix, waves, angles.shape[-1])
 
 
+def even_resistance(
+    count: int, half_width: float, impedance: float, points: int = 16
+) -> Float64[Tensor, "electrodes electrodes"]:
+    """S of `empty_tank` for equal electrodes at even angles, which the symmetry gives a hundred times as fast.
+
+    A wave e^(imθ) of potentials drives the same wave of currents. So the matrix of all nodes falls apart into one
+    for each m, with as many rows as one electrode has nodes.
+
+    >>> angles = torch.arange(8, dtype=torch.float64) * (torch.pi / 4)
+    >>> widths, contacts = torch.full_like(angles, 0.1), torch.full_like(angles, 0.02)
+    >>> whole = eit.empty_tank(angles, widths, contacts, count=1).resistance
+    >>> torch.allclose(eit.electrodes.even_resistance(8, 0.1, 0.02), whole, rtol=0, atol=1e-12)
+    True
+    """
+    angles = torch.arange(count, dtype=torch.float64) * (2 * math.pi / count)
+    halves, contacts = torch.full_like(angles, half_width), torch.full_like(angles, impedance)
+    even, s, speed, contact = _nodes(angles, halves, contacts, points)
+    rows = _logarithm(s, (speed / even.sin()).flatten(-2), even, points)
+    blocks = rows.reshape(points, count, points).transpose(0, 1)
+    blocks[0] += torch.diag(contact[0])
+    waves = torch.fft.fft(blocks, dim=0)[1:]  # the wave m = 0 is a constant, which S has none of
+    ones = torch.ones(points, 1, dtype=waves.dtype)
+    potential = 1 / torch.linalg.solve(waves, ones.expand(count - 1, -1, -1)).sum((1, 2)).real
+    row: Tensor = torch.fft.ifft(torch.cat([potential.new_zeros(1), potential])).real
+    place = torch.arange(count)
+    return row[(place[:, None] - place) % count]
+
+
+def _nodes(
+    angles: Angles, half_widths: Angles, impedances: Angles, points: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The nodes θ, their arclengths s, ds / dθ, the length of electrode for a step in θ, and their contacts."""
+    even = (torch.arange(points, dtype=torch.float64, device=angles.device) + 0.5) * (math.pi / points)
+    ratio = (impedances / half_widths).detach()[..., None]
+    crowding = ratio / (ratio + _LAYER)
+    place = even - crowding / 2 * torch.sin(2 * even)
+    speed = half_widths[..., None] * place.sin() * (1 - crowding * torch.cos(2 * even))
+    s = (angles[..., None] + half_widths[..., None] * place.cos()).flatten(-2)
+    return even, s, speed, impedances[..., None] / (speed * math.pi / points)
+
+
 def _logarithm(
-    at: Float64[Tensor, "*layouts nodes"], slope: Float64[Tensor, "*layouts nodes"], even: Tensor
-) -> Float64[Tensor, "*layouts nodes nodes"]:
-    """Λ₁: the potential at each node of a unit charge at each; slope = ds / d cos θ."""
+    at: Float64[Tensor, "*layouts nodes"],
+    slope: Float64[Tensor, "*layouts nodes"],
+    even: Tensor,
+    rows: int | None = None,
+) -> Float64[Tensor, "*layouts rows nodes"]:
+    """Λ₁: the potential at the first `rows` nodes, or all, of a unit charge at each; slope = ds / d cos θ."""
     points, electrodes = len(even), at.shape[-1] // len(even)
     number = torch.arange(at.shape[-1], device=at.device)
-    same = (number[:, None] // points) == (number // points)
-    gap = (even.cos()[:, None] - even.cos()).abs().repeat(electrodes, electrodes)
+    own = number[:rows]
+    same = (own[:, None] // points) == (number // points)
+    tiles = (len(own) // points, electrodes)
+    gap = (even.cos()[:, None] - even.cos()).abs().repeat(tiles)
     apart = torch.where(same & (gap > 0), gap, 1.0)
-    chord = 2 * torch.sin((at[..., :, None] - at[..., None, :]) / 2).abs()
-    itself = number[:, None] == number
-    smooth = torch.log(torch.where(itself, torch.diag_embed(slope), chord) / apart)
+    chord = 2 * torch.sin((at[..., :rows, None] - at[..., None, :]) / 2).abs()
+    itself = own[:, None] == number
+    smooth = torch.log(torch.where(itself, slope[..., None, :], chord) / apart)
     order = torch.arange(1, points, dtype=torch.float64, device=at.device)
     wave = torch.cos(order * even[:, None])
     singular = -math.log(2) - (wave * (2 / order)) @ wave.T
-    return -(smooth + torch.where(same, singular.repeat(electrodes, electrodes), 0.0)) / math.pi
+    return -(smooth + torch.where(same, singular.repeat(tiles), 0.0)) / math.pi
 
 
 def _condensed(matrix: Tensor, waves: Tensor, electrodes: int) -> EmptyTank:

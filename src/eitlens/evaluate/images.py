@@ -18,6 +18,7 @@ from scipy import ndimage
 from torch import Tensor
 
 from eitlens.domain import Domain
+from eitlens.errors import InputError
 from eitlens.phantom import Phantom, indicator
 from eitlens.phantom.raster import conductivity
 
@@ -93,6 +94,11 @@ def otsu(values: Float64[Tensor, "values"]) -> float:
 
 def dice(found: Mask, truth: Mask) -> float:
     """2 |P ∩ T| / (|P| + |T|) of two sets of nodes; 1 where both are empty."""
+    if found.dtype != torch.bool or truth.dtype != torch.bool or found.shape != truth.shape:
+        got = ", ".join(f"{tuple(part.shape)} {part.dtype}" for part in (found, truth))
+        raise InputError(
+            f"dice: expected two sets of nodes (true inside) of one shape, got {got}: use image > 0.5"
+        )
     size = int(found.sum() + truth.sum())
     return 2 * int((found & truth).sum()) / size if size else 1.0
 

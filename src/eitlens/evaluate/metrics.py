@@ -106,6 +106,10 @@ def _flat(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     if logits.shape != target.shape:
         got = f"{tuple(logits.shape)} and {tuple(target.shape)}"
         raise InputError(f"metrics: expected an image and a truth of one shape, got {got}")
+    if logits.ndim < 3:
+        raise InputError(
+            f"metrics: expected images (samples, nx, ny), got {tuple(logits.shape)}: of a single image give image[None]"
+        )
     return logits.flatten(1).double(), target.flatten(1).double()
 
 

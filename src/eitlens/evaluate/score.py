@@ -12,6 +12,7 @@ from eitlens.errors import InputError
 from eitlens.evaluate import calibration, metrics
 from eitlens.evaluate.calibration import Reliability
 from eitlens.evaluate.distance import hausdorff
+from eitlens.evaluate.phases import PhaseTally, phased_metrics
 from eitlens.evaluate.statistics import MetricSummary, interval, summarise
 from eitlens.feed import Noise
 from eitlens.forward.base import Data
@@ -55,6 +56,8 @@ def score(
 ) -> Score:
     """The score on samples with the paper's noise of level τ, the same for every network and every call.
 
+    Of a network of classes on data that know σ, the metrics of `eitlens.evaluate.phases` join.
+
     Args:
         trained: the network.
         samples: the test set; the first currents of it if it has more than the network reads.
@@ -66,18 +69,27 @@ def score(
     difference = _first_currents(trained, samples.difference)
     noisy = corrupt or (lambda data, index: Noise((tau,)).apply(data, SEED, 0, index))
     values: dict[str, list[Tensor]] = {}
-    curves = []
+    curves: list[Reliability] = []
+    tally = PhaseTally() if trained.network.phased and samples.log_sigma is not None else None
     for start in range(0, len(samples), BATCH):
         rows = slice(start, start + BATCH)
         part = samples[rows]
-        logits = trained(noisy(difference[rows], part.index))
+        outputs = trained.outputs(noisy(difference[rows], part.index))
+        logits = trained.inclusion(outputs)
         target = part.mask.to(logits.device, torch.float32)
-        for name, value in _values(logits, target, inside).items():
+        found = _values(logits, target, inside)
+        if tally is not None and part.log_sigma is not None:
+            log_sigma = part.log_sigma.to(logits.device, torch.float32)
+            found |= phased_metrics(outputs, log_sigma[:, None])
+            tally.add(outputs, log_sigma)
+        for name, value in found.items():
             values.setdefault(name, []).append(value.cpu())
         curves.append(calibration.reliability(logits, target))
         if progress is not None:
             progress(start + len(part))
     summaries = {name: summarise(torch.cat(parts)) for name, parts in values.items()}
+    if tally is not None:
+        summaries |= {name: summarise(found) for name, found in tally.values().items() if len(found)}
     curve = calibration.join(curves)
     return Score(len(samples), summaries, _calibration(curve), _curve(curve))
 

@@ -61,6 +61,8 @@ class Input(ABC):
     """The value that stands in training data for a current that is not given."""
     parts: ClassVar[tuple[str, ...]] = ()
     """Names of its tensors."""
+    replaces: ClassVar[str] = ""
+    """The kind of input whose tensors its own are like: networks that read that one take it, too."""
     reads_gaps: ClassVar[bool] = False
     """Whether nodes that were not measured may be nan; if not, they are filled in before."""
 

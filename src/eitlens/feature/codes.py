@@ -23,7 +23,7 @@ from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.symmetry import ELEMENTS, Symmetries, symmetries
 
 _MOST = 800  # values for which dense algebra is still quick
-_FIT, _GROUP = 8192, 8  # samples that fix the leading modes; steps of training whose codes are made at once
+FIT, GROUP = 8192, 8  # samples that fix the leading modes; steps of training whose codes are made at once
 _CHARACTERS = ((0, 0), (1, 0), (0, 1), (1, 1))  # of the group of reflections, by the signs (x, y)
 
 
@@ -42,7 +42,7 @@ class Codes(Input):
     @classmethod
     def fitted(cls, recipe: InputRecipe, samples: Callable[[int], Data]) -> "Codes":
         """The input with the prior of training data, rounded as it will be read again from its file."""
-        codes = cls.of_data(recipe.n, recipe.currents, samples(_FIT), recipe.modes, recipe.body)
+        codes = cls.of_data(recipe.n, recipe.currents, samples(FIT), recipe.modes, recipe.body)
         mean, modes = (tensor.float().double() for tensor in (codes.prior.mean, codes.prior.modes))
         return replace(codes, prior=replace(codes.prior, mean=mean, modes=modes))
 
@@ -87,7 +87,7 @@ class Codes(Input):
 
     def steps_at_once(self, batch: int, device: torch.device) -> int:
         """Eight: a thousand small products one after the other take time, for few samples as for many."""
-        return _GROUP
+        return GROUP
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain JSON values, without the tensors of the prior."""

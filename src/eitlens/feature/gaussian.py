@@ -22,6 +22,9 @@ network, no error bar. Three rounds of alternation and a hundred steps do not re
 0.5 at τ = 0.01 and 1 for clean data, of which the ten leading modes are right to 10⁻³ of a deviation of z and the
 faint ones are not. Networks have learned to read the code as it is: more steps would make another one.
 
+A `white` prior also knows noise of one size at all nodes, E (y - d)² = τ² E d_i² + ω² + φ²: τ² and ω² are found
+together, by steps that raise the likelihood of the residuals and keep both positive.
+
 For currents closed under reflections of the body the a_k are even or odd under each, so that a reflected
 body has the same code up to signs (`parity`).
 """
@@ -38,8 +41,10 @@ from eitlens.errors import InputError
 FLOOR = 3e-4  # φ as a fraction of the rms: what the grid solver and the cut at 256 modes leave
 OFFSET = 0.02  # the data are known up to a constant a current: so much of their size
 FIRST_TAU, LEAST_TAU = 0.05, 1e-4  # the first guess, and what may be taken for clean data
+FIRST_WHITE = 0.01  # the first guess of ω, where there may be white noise
 _ROUNDS = (40, 30, 30)  # steps of conjugate gradients in each round: see above what more would bring
-_TAU_STEPS = 3  # cheap beside the conjugate gradients
+_TAU_STEPS, _WHITE_STEPS = 3, 12  # cheap beside the conjugate gradients; two noises are slower to tell apart
+_LEAST_FREEDOM = 0.05  # the freedom left of few points must not blow up the residuals
 _TINY = 1e-300  # no division by zero
 
 Data = Float64[Tensor, "samples currents boundary"]
@@ -56,6 +61,8 @@ class Code:
     mean: Float64[Tensor, "samples modes"]
     deviation: Float64[Tensor, "samples modes"]
     tau: Float64[Tensor, "samples"]
+    white: Float64[Tensor, "samples"] | None = None
+    """ω over the size of the data; None where the prior knows no white noise."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,8 @@ class GaussianPrior:
     modes: Float64[Tensor, "modes currents boundary"]
     parity: Int64[Tensor, "modes"]
     floor: float = FLOOR
+    white: bool = False
+    """Whether there may be white noise."""
 
     @staticmethod
     def fit(
@@ -108,7 +117,7 @@ class GaussianPrior:
     def to(self, device: torch.device) -> "GaussianPrior":
         """The same on another device."""
         mean, modes, parity = (tensor.to(device) for tensor in (self.mean, self.modes, self.parity))
-        return GaussianPrior(mean, modes, parity, self.floor)
+        return replace(self, mean=mean, modes=modes, parity=parity)
 
     def at(self, size: int) -> "GaussianPrior":
         """The same at `size` boundary nodes, interpolated linearly along the boundary."""
@@ -139,18 +148,23 @@ def _code(prior: GaussianPrior, y: Rows, measured: Rows) -> Code:
     rms = prior.rms[:, None].expand_as(prior.mean).flatten()
     y, floor = (y - mean) * measured, (prior.floor * rms).square()
     squares, signal = a.square(), rms.square().expand_as(y)
-    tau = y.new_full((len(y), 1), FIRST_TAU**2)
+    tau, size = y.new_full((len(y), 1), FIRST_TAU**2), rms.square().mean()
+    white = torch.full_like(tau, FIRST_WHITE**2 if prior.white else 0.0)
     z = y.new_zeros(len(y), len(a))
     for rounds in _ROUNDS:
-        weight = measured / (tau * signal + floor)
+        weight = measured / (tau * signal + white * size + floor)
         diagonal = 1 / (1 + weight @ squares.T)
         z = _solve(a, weight, diagonal, y, z, rounds)
         fit = z @ a
         signal = (fit + mean).square() + diagonal @ squares
         freedom = 1 - (1 - diagonal).sum(1, keepdim=True) / measured.sum(1, keepdim=True).clamp(min=1)
-        tau = _noise(y - fit, signal, floor, measured, freedom, tau)
-    kept = slice(0, len(prior.modes))
-    return Code(z[:, kept], diagonal[:, kept].sqrt(), tau[:, 0].sqrt())
+        if prior.white:
+            sizes = (signal, size.expand_as(signal))
+            tau, white = _two_noises(y - fit, sizes, floor, measured, freedom, (tau, white))
+        else:
+            tau = _noise(y - fit, signal, floor, measured, freedom, tau)
+    kept, levels = slice(0, len(prior.modes)), (tau[:, 0].sqrt(), white[:, 0].sqrt() if prior.white else None)
+    return Code(z[:, kept], diagonal[:, kept].sqrt(), *levels)
 
 
 def _with_offsets(prior: GaussianPrior) -> Float64[Tensor, "modes nodes"]:
@@ -184,6 +198,30 @@ def _noise(
         seen = (share * residual.square() / variance).sum(1, keepdim=True)
         tau = (tau * seen / (freedom * share.sum(1, keepdim=True)).clamp(min=_TINY)).clamp(LEAST_TAU**2, 1.0)
     return tau
+
+
+def _two_noises(
+    residual: Rows,
+    sizes: tuple[Rows, Rows],
+    floor: Tensor,
+    measured: Rows,
+    freedom: PerSample,
+    levels: tuple[PerSample, PerSample],
+) -> tuple[PerSample, PerSample]:
+    """τ² and ω² by minorise-maximise steps on the likelihood of the residuals, which never lower it.
+
+    Reference: H. Zhou, L. Hu, J. Zhou, K. Lange, "MM algorithms for variance components models", JCGS 28 (2019).
+    """
+    for _ in range(_WHITE_STEPS):
+        variance = levels[0] * sizes[0] + levels[1] * sizes[1] + floor
+        misses = residual.square() / freedom.clamp(min=_LEAST_FREEDOM) / variance
+        both = []
+        for level, size in zip(levels, sizes, strict=True):
+            share = measured * size / variance
+            seen, expected = (share * misses).sum(1, keepdim=True), share.sum(1, keepdim=True)
+            both.append((level * (seen / expected.clamp(min=_TINY)).sqrt()).clamp(LEAST_TAU**2, 1.0))
+        levels = both[0], both[1]
+    return levels
 
 
 def _resampled(values: Tensor, size: int) -> Tensor:

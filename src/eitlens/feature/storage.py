@@ -11,10 +11,13 @@ from eitlens.errors import InputError
 from eitlens.feature.base import JSON, TENSORS, Input
 from eitlens.feature.codes import Codes
 from eitlens.feature.fields import Features
+from eitlens.feature.scaled import KIND, ScaledCodes
+from eitlens.feature.substitutes import SUBSTITUTES
 from eitlens.files import read_json
 from eitlens.registry import Registry
 
-INPUTS: Registry[type[Input]] = Registry("input", {"harmonic": Features, "gaussian": Codes})
+_OURS: dict[str, type[Input]] = {"harmonic": Features, "gaussian": Codes, KIND: ScaledCodes, **SUBSTITUTES}
+INPUTS: Registry[type[Input]] = Registry("input", _OURS)
 _AGAIN = "copy it again from the run"
 
 

@@ -1,5 +1,6 @@
 """The noise of the boundary data, sample by sample: a pure function of (seed, epoch, index)."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from eitlens import random
 from eitlens.checks import choose, physics
 from eitlens.errors import InputError
-from eitlens.forward import add_noise
+from eitlens.forward import add_noise, add_white_noise
 from eitlens.forward.base import Data
 from eitlens.random import mixed
 
@@ -22,10 +23,14 @@ class Noise:
     `levels` is one τ for all (`(0.0,)` is no noise), several to choose from with equal probability, or two ends:
     of a uniform distribution with `draw="range"`; with `draw="spread"` a third of the samples has no noise, a
     third a τ between the ends uniform in log τ, and a third one uniform between 0 and the upper end.
+
+    With `white`, two ends, there is white noise, too: of a size between them over that of the data, uniform in its
+    logarithm. A third of the samples then has the paper's noise alone, a third white noise alone, a third both.
     """
 
     levels: tuple[float, ...] = (0.0,)
     draw: Literal["set", "range", "spread"] = "set"
+    white: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         choose("noise: draw", self.draw, ("set", "range", "spread"))
@@ -37,11 +42,16 @@ class Noise:
             raise InputError(f"noise: a {self.draw} has two ends, low <= high, got {list(self.levels)}")
         if self.draw == "spread" and self.levels[0] <= 0:
             raise InputError(f"noise: a spread begins above 0, got {list(self.levels)}")
+        if self.white is not None:
+            low, high = (float(end) for end in physics(self.white, "noise: white").tolist())
+            object.__setattr__(self, "white", (low, high))
+            if not 0 < low <= high < math.inf:
+                raise InputError(f"noise: white noise has two ends, 0 < low <= high, got {[low, high]}")
 
     @property
     def silent(self) -> bool:
         """Whether no sample has any noise."""
-        return max(self.levels) == 0
+        return max(self.levels) == 0 and self.white is None
 
     def tau(self, seed: int, epoch: int, index: Int64[Tensor, "samples"]) -> Float64[Tensor, "samples"]:
         """τ of each sample."""
@@ -61,4 +71,15 @@ class Noise:
         """The data with their noise: fresh every epoch, fixed for validation and test (always epoch 0)."""
         if self.silent:
             return difference
-        return add_noise(difference, self.tau(seed, epoch, index), mixed(seed, "noise", epoch), index)
+        tau = self.tau(seed, epoch, index)
+        if self.white is None:
+            return add_noise(difference, tau, mixed(seed, "noise", epoch), index)
+        u = random.uniform(mixed(seed, "white", epoch), index, 2)
+        low, high = (math.log10(end) for end in self.white)
+        decibel = torch.where(u[:, 0] < 1 / 3, math.inf, -20 * (low + (high - low) * u[:, 1]))
+        alone = (u[:, 0] >= 1 / 3) & (u[:, 0] < 2 / 3)
+        noise = torch.where(alone, 0.0, tau)
+        noisy = add_noise(difference, noise, mixed(seed, "noise", epoch), index)
+        # White noise is of a size relative to the clean data, and independent of the other.
+        white = add_white_noise(difference, decibel, mixed(seed, "white noise", epoch), index) - difference
+        return noisy + white

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
@@ -20,7 +20,8 @@ TITLES = {
     "noise": "noise τ",
     "white-noise": "white noise: signal-to-noise ratio, dB",
 }
-LINES = (("soft_dice", "Dice score", "0.0"), ("relative_l2", "relative L² error of σ", "0.55"))
+LINES = (("soft_dice", "Dice score", "0.0"), ("relative_l2", "relative L² error of σ", "0.4"))
+_LEAST = 0.1  # of a scale: smaller differences should not look large
 _SHADES = ("0.0", "0.25", "0.45", "0.6", "0.75")
 
 
@@ -51,32 +52,50 @@ def _reliability_panel(panel: Axes, lines: Mapping[float, tuple[Any, Any, float]
 
 
 def sweep_figure(points: Sequence[Point], path: Path, name: str) -> None:
-    """Dice score and true relative error of the network `name` over each sweep, with 95 % intervals of the means."""
+    """Dice score and true relative error of the network `name` over each sweep, with 95 % intervals of the means.
+
+    Each panel has a scale of its own, of at least a tenth: on one from 0 to 1 the intervals would be
+    shorter than a dot.
+    """
     kinds = list(dict.fromkeys(point.kind for point in points))
     columns = min(3, len(kinds))
-    rows = -(-len(kinds) // columns)
-    with picture(path, rows, columns) as axes:
-        for panel, kind in zip(axes.flat, kinds, strict=False):
-            _panel(panel, kind, [point for point in points if point.kind == kind])
-        for panel in axes.flat[len(kinds) :]:
+    blocks = -(-len(kinds) // columns)
+    with picture(path, blocks * len(LINES), columns) as axes:
+        for panel in axes.flat:
             panel.set_axis_off()
-        for panel in axes[:, 0]:
-            panel.set_ylabel("score or error")
-        axes[0, 0].legend(loc="center right")
+        for k, kind in enumerate(kinds):
+            block, column = divmod(k, columns)
+            for row, line in enumerate(LINES):
+                panel = axes[len(LINES) * block + row, column]
+                panel.set_axis_on()
+                _panel(panel, kind, [point for point in points if point.kind == kind], *line)
         samples, space = points[0].score.samples, " " if columns > 1 else "\n"
         axes[0, 0].figure.suptitle(
             f"{name}:{space}means of {samples} samples a point, 95 % intervals", fontsize=10
         )
 
 
-def _panel(panel: Axes, kind: str, points: Sequence[Point]) -> None:
+def _panel(panel: Axes, kind: str, points: Sequence[Point], metric: str, label: str, shade: str) -> None:
     x: list[Any] = [point.value for point in points]
-    for name, label, shade in LINES:
-        found = [point.score.metrics[name] for point in points]
-        means, low, high = ([getattr(s, end) for s in found] for end in ("mean", "low", "high"))
-        panel.plot(x, means, "." if kind == "shapes" else ".-", color=shade, label=label)
-        panel.vlines(x, low, high, color=shade, linewidth=0.8)
-    panel.set(xlabel=TITLES[kind], ylim=(0, max(1.0, panel.get_ylim()[1])))
+    found = [point.score.metrics[metric] for point in points]
+    below, above = [one.mean - one.low for one in found], [one.high - one.mean for one in found]
+    joined: Literal["", "-"] = "" if kind == "shapes" else "-"
+    panel.errorbar(
+        x,
+        [one.mean for one in found],
+        yerr=[below, above],
+        color=shade,
+        marker=".",
+        markersize=4,
+        linestyle=joined,
+        linewidth=0.9,
+        elinewidth=1.3,
+        capsize=3,
+    )
+    panel.set(xlabel=TITLES[kind], ylabel=label)
+    low, high = panel.get_ylim()
+    room = max(0.0, _LEAST - (high - low)) / 2
+    panel.set_ylim(low - room, high + room)
     if kind == "contrast":
         panel.set_xscale("log")
         label_sizes(panel, x)

@@ -40,21 +40,27 @@ def add_noise(
 
 
 def add_white_noise(
-    difference: Data, snr_db: float, seed: int, index: Int64[Tensor, "batch"] | None = None
+    difference: Data,
+    snr_db: float | Float64[Tensor, "batch"],
+    seed: int,
+    index: Int64[Tensor, "batch"] | None = None,
 ) -> Data:
     """White noise of one size at all nodes and currents of a sample, at a signal-to-noise ratio in decibels.
 
-    The size makes 20 log₁₀(|f - f0| / |noise|) = `snr_db` in the mean square over the sample.
+    The size makes 20 log₁₀(|f - f0| / |noise|) = `snr_db` in the mean square over the sample; `snr_db` may differ from
+    sample to sample, and is ∞ for no noise.
 
     >>> clean = torch.ones(1, 800)
     >>> round(float((eit.add_white_noise(clean, snr_db=20.0, seed=0) - clean).std()), 2)
     0.1
     """
-    if math.isnan(snr_db) or snr_db == -math.inf:
-        raise InputError(f"snr_db must be a number of decibels, got {snr_db}")
     given = checks.physics(difference, "boundary data")
     data, numbers = _prepare(given, index)
-    scale = data.square().mean(tuple(range(1, data.ndim)), keepdim=True).sqrt() * 10 ** (-snr_db / 20)
+    ratio = torch.as_tensor(snr_db, dtype=torch.float64, device=data.device)
+    if bool((ratio.isnan() | (ratio == -math.inf)).any()) or ratio.numel() not in (1, len(data)):
+        raise InputError(f"snr_db must be a number of decibels, or one for each sample, got {snr_db}")
+    level = (10 ** (-ratio / 20)).reshape(-1, *[1] * (data.ndim - 1))
+    scale = data.square().mean(tuple(range(1, data.ndim)), keepdim=True).sqrt() * level
     return project(data + scale * _normal(data, numbers, seed)).reshape(given.shape)
 
 

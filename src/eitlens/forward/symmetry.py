@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
 from eitlens import random
@@ -60,11 +60,18 @@ class Symmetries:
         places = self.loop[choice][:, None].expand_as(difference)
         return self.mixing[choice] @ torch.gather(difference, -1, places)
 
-    def move_mask(
-        self, mask: Bool[Tensor, "samples nx ny"], choice: Int64[Tensor, "samples"]
-    ) -> Bool[Tensor, "samples nx ny"]:
-        """The masks of the moved phantoms."""
-        return torch.gather(mask.flatten(1), 1, self.grid[choice]).reshape(mask.shape)
+    def move_image(
+        self, image: Shaped[Tensor, "samples nx ny"], choice: Int64[Tensor, "samples"]
+    ) -> Shaped[Tensor, "samples nx ny"]:
+        """The masks, or other images, of the moved phantoms."""
+        return torch.gather(image.flatten(1), 1, self.grid[choice]).reshape(image.shape)
+
+    @property
+    def inverses(self) -> tuple[int, ...]:
+        """The number of the inverse of each symmetry."""
+        grid = self.grid.cpu()
+        back = [torch.argsort(one) for one in grid]
+        return tuple(next(j for j, other in enumerate(grid) if torch.equal(one, other)) for one in back)
 
 
 @lru_cache(maxsize=16)

@@ -1,15 +1,18 @@
 """The shortest way to an image: one call, from boundary data to probabilities."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+from warnings import warn
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from eitlens import checks
-from eitlens.errors import InputError
+from eitlens.errors import InputError, InputWarning
 from eitlens.imaging.imager import load
 from eitlens.measure import Measurement
+from eitlens.measure.base import Flag
 
 Numbers = Any  # a tensor, an array or nested lists of numbers
 
@@ -23,10 +26,12 @@ def reconstruct(
     currents: Numbers = None,
     refine: int = 0,
     device: str = "cpu",
+    symmetries: bool = False,
 ) -> Float64[Tensor, "*batch nx ny"]:
     """The probability that each node lies inside the inclusion, (n+1, n+1), from f - f0.
 
-    For the uncertainty, the misfit and the warnings use `eitlens.Imager.load(model)(measurement)`.
+    What is doubtful about the data becomes a Python warning, an `eitlens.errors.InputWarning`: noise, a wrong unit, a
+    wrong sign. For the uncertainty and the misfit use `eitlens.Imager.load(model)(measurement)`.
 
     Args:
         difference: (L, 4n) values of f - f0 at the nodes of a Square of any size, or (L, N) at `points`, for the
@@ -37,15 +42,16 @@ def reconstruct(
         currents: (L, N) injected currents at these places, where they are not cos lθ.
         refine: at most so many steps of fine-tuning through the forward solver; 12 are plenty.
         device: cpu, cuda or auto.
+        symmetries: the mean over the mirror images of the body, where the currents allow it.
 
-    >>> square, phantom = eit.Square(64), eit.Phantom([eit.circle((0.3, 0.2), 0.3)])
+    >>> square, phantom = eit.Square(64), eit.Phantom([eit.circle((0.3, 0.2), 0.4)])
     >>> df = eit.BoundaryIntegralSolver(square).difference(phantom, eit.currents.cosine(square, 3))
     >>> eit.reconstruct(df).shape
     torch.Size([201, 201])
     """
     if isinstance(difference, Measurement):
         raise InputError("difference: got a Measurement: use eitlens.Imager.load(model)(measurement).image")
-    imager = load(model, device)
+    imager = load(model, device, symmetries)
     data = _numbers(difference, "difference")
     if (
         points is None
@@ -55,13 +61,23 @@ def reconstruct(
         and imager.takes(data)
     ):
         centred = data - data.mean(-1, keepdim=True)
-        images = imager.batch(centred if data.ndim == 3 else centred[None])
+        images, doubts = imager.doubted(centred if data.ndim == 3 else centred[None])
+        _warn(doubts)
         return images if data.ndim == 3 else images[0]
+    bodies = [*data] if data.ndim == 3 and len(data) else [data]
+    found = [imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False) for one in bodies]
+    _warn([one.warnings for one in found])
+    made = [one.image if one.phases is None else 1 - one.phases.probabilities[0] for one in found]
+    return torch.stack(made) if bodies[0] is not data else made[0]
 
-    def image(one: Tensor) -> Tensor:
-        return imager(_measurement(one, points, currents), refine=refine, n=n, misfit=False).image
 
-    return torch.stack([*map(image, data)]) if data.ndim == 3 and len(data) else image(data)
+def _warn(doubts: Sequence[Iterable[Flag]]) -> None:
+    """Warn in Python's own way of what is doubtful, once for each kind of doubt."""
+    first = {flag.kind: flag.text for flags in reversed(doubts) for flag in flags}
+    for kind, text in first.items():
+        count = sum(any(flag.kind == kind for flag in flags) for flags in doubts)
+        among = f"{count} of {len(doubts)} bodies: " if len(doubts) > 1 else ""
+        warn(f"reconstruct: {among}{text}", InputWarning, stacklevel=3)
 
 
 def _measurement(data: Tensor, points: Numbers, currents: Numbers) -> Measurement:

@@ -28,7 +28,7 @@ from eitlens.posterior.sampler.settings import GUIDED, GUIDED_ON_A_GPU
 _CURRENTS, _PRIOR = 3, EllipseSampler(seed=0, disjoint=True)
 # Below this noise the sampler takes the data to have it: the smaller it is the longer the way down from large noise.
 _QUIETEST = 0.005
-# Seconds, if the user names none: enough on a GPU, on two cores not always (docs/posterior.md).
+# Seconds, if the user names none: enough on a GPU, on two cores not always (docs/posterior_notebook.md).
 _PATIENCE = 300.0
 # The size of f - f0 of the bodies of the prior: that of 98 % of its first 4000, and a tenth more to either side.
 _USUAL = Calibration(amplitudes=((0.130, 0.332), (0.0260, 0.0897), (0.0283, 0.147)))
@@ -65,7 +65,7 @@ def posterior(measurement: Measurement, options: Options) -> Reconstruction:
     image = on_grid(found.mean(), domain.n)
     # That a network was not trained for such noise is no concern of the sampler.
     doubts = [flag for flag in input_flags(prepared, noise, _USUAL) if flag.kind != "noise"]
-    doubts += sign_flags(prepared, currents)
+    doubts += sign_flags(prepared.difference, currents.build(prepared.domain))
     doubts += _doubts(found)
     spread, seconds = (image * (1 - image)).clamp(min=0).sqrt(), perf_counter() - start
     return Reconstruction(image, spread, domain, noise, None, tuple(doubts), "posterior", "", seconds)

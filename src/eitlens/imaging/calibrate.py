@@ -15,6 +15,7 @@ from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration, fit_temperature
 from eitlens.imaging.misfit import Simulation, relative_misfit
+from eitlens.models.tank import CLASSES
 from eitlens.models.trained import Trained
 
 LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2)  # of noise: the temperature is nearly linear between them
@@ -90,6 +91,12 @@ def _fit(
 def _misfits(reader: Trained, noisy: Data, logits: Tensor, contrast: float) -> list[float]:
     simulate = Simulation(CurrentsConfig(reader.currents.family, noisy.shape[1]), reader.domain)
     seen = torch.ones(noisy.shape[1:], dtype=torch.bool)
+    if reader.network.phased:
+        means = reader.outputs(noisy)[:, CLASSES].cpu()
+        return [
+            relative_misfit(simulate.conductivity(m), data, seen)
+            for data, m in zip(noisy, means, strict=True)
+        ]
     pairs = zip(noisy, logits, strict=False)
     return [relative_misfit(simulate.image(z, contrast), data, seen) for data, z in pairs]
 

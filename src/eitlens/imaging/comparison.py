@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eitlens.checks import shown
 from eitlens.errors import InputError
 from eitlens.evaluate.images import Scores, scores
 from eitlens.imaging.methods import METHODS
@@ -49,6 +50,11 @@ def compare(
     >>> [row.method for row in rows if row.found], rows[1].scores.dice > 0.95
     (['dsm', 'network'], True)
     """
+    for name, value, kind in (("measurement", measurement, Measurement), ("truth", truth, Phantom)):
+        if not isinstance(value, kind) and not (name == "truth" and value is None):
+            raise InputError(f"compare: {name}: expected a {kind.__name__}, got {shown(value)}")
+    if isinstance(methods, str):
+        raise InputError(f"compare: expected a list of methods: write [{methods!r}]")
     chosen = [METHODS[name] for name in methods]  # an unknown name is told before any work
     rows = []
     for name, method in zip(methods, chosen, strict=True):

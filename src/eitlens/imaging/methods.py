@@ -62,8 +62,8 @@ def network(measurement: Measurement, options: Options) -> Iterator[Reconstructi
         imager = TankImager.load(options.model, options.device)
         yield from imager.frames(measurement, options.n, options.refine, options.progress)
         return
-    options.only("network", "model", "refine")
-    other = load(options.model, options.device)
+    options.only("network", "model", "refine", "symmetries")
+    other = load(options.model, options.device, options.symmetries)
     for k in range(measurement.frames):
         yield other(measurement.frame(k), refine=options.refine, tau=options.tau, n=options.n)
 

@@ -10,7 +10,7 @@ from torch.nn import functional as fn
 from eitlens.domain import Domain, Square, boundary
 from eitlens.domain.bodies import SQUARE
 from eitlens.errors import InputError
-from eitlens.forward import GridSolver, LevelSet
+from eitlens.forward import Field, GridSolver, LevelSet
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
 from eitlens.forward.grid.conductivity import Conductivity
@@ -49,6 +49,10 @@ class Simulation:
         coarse = GridSolver(square, TOLERANCE).difference(conductivity, self.currents.build(square))
         flat = boundary.from_nodes(coarse.detach().flatten(0, -2), self.domain.arclength(), square)
         return flat.view(*coarse.shape[:-1], self.domain.boundary_size)
+
+    def conductivity(self, log_sigma: Float[Tensor, "nx ny"]) -> Data:
+        """The differences of a body of this conductivity, over that around it."""
+        return self(Field(on_grid(log_sigma, self.cells).exp()))
 
     def image(self, logits: Float[Tensor, "nx ny"], contrast: float) -> Data:
         """The differences of a body that is `contrast` where the logits are positive, and 1 elsewhere."""

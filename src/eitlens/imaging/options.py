@@ -23,6 +23,7 @@ class Options:
         progress: told how far a slow method is.
         strength: of the regularisation, in the method's own units; chosen from the data when left out.
         steps: at most so many steps of an iterative method; its own choice when left out.
+        symmetries: whether a network's image is the mean over the mirror images of the body.
     """
 
     model: str | None = None
@@ -35,6 +36,7 @@ class Options:
     progress: Progress | None = None
     strength: float | None = None
     steps: int | None = None
+    symmetries: bool = False
 
     def __post_init__(self) -> None:
         check(self.refine, self.tau, self.n)
@@ -61,6 +63,7 @@ _REASONS = {
     "seconds": "it takes the time it needs",
     "strength": "it has no regularisation to choose",
     "steps": "it takes no steps of its own",
+    "symmetries": "it has no use for mirror images",
 }
 """Why a method may have no use for a wish."""
 
@@ -71,5 +74,5 @@ def check(refine: int, tau: float | None, n: int | None) -> None:
         raise InputError(f"refine: expected at least 0 steps, got {refine}")
     if tau is not None and not 0 <= checks.number(tau, "tau") < math.inf:
         raise InputError(f"tau: expected a noise level of 0 or more, got {tau}")
-    if n is not None and checks.whole(n, "n") < 2:
+    if n is not None and checks.size(n, "n") < 2:
         raise InputError(f"n: expected an image of at least 2 cells a side, got {n}")

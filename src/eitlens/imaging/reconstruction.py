@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from eitlens.domain import Domain
 from eitlens.evaluate.images import Quantity, dice, foreground
+from eitlens.imaging.misfit import on_grid
 from eitlens.measure.base import Flag
 from eitlens.phantom import Phantom, indicator
 
@@ -31,7 +33,7 @@ class Refinement:
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """What a network for tanks says of each node.
+    """What a network of classes says of each node.
 
     Attributes:
         probabilities: of the background, a resistive and a conductive object.
@@ -41,6 +43,22 @@ class Phases:
     probabilities: Float64[Tensor, "three nx ny"]
     log_sigma: Image
     deviation: Image
+
+    def on_grid(self, cells: int) -> "Phases":
+        """The same on the nodes of another grid."""
+        probabilities = torch.stack([on_grid(one, cells) for one in self.probabilities])
+        return Phases(probabilities, on_grid(self.log_sigma, cells), on_grid(self.deviation, cells))
+
+    @property
+    def sign(self) -> Image:
+        """The probability of a conductive object less that of a resistive one."""
+        return self.probabilities[2] - self.probabilities[1]
+
+    @property
+    def spread(self) -> Image:
+        """The standard deviation of the sign."""
+        something = self.probabilities[1] + self.probabilities[2]
+        return (something - self.sign.square()).clamp(min=0).sqrt()
 
     @property
     def classes(self) -> Int64[Tensor, "nx ny"]:
@@ -65,7 +83,7 @@ class Reconstruction:
         seconds: how long it took, from the measurement to the arrays.
         refinement: what `refine` did; None when it was not asked for.
         quantity: probability, index, conductivity, change or sign: see `Quantity`.
-        phases: of a network for tanks, the probabilities of its classes and log σ; None otherwise.
+        phases: of a network of classes, the probabilities of its classes and log σ; None otherwise.
 
     >>> image = eit.indicator(eit.Square(200), eit.Phantom([eit.circle((0.0, 0.0), 0.5)])).double()
     >>> found = eit.Reconstruction(image, 0 * image, eit.Square(200), None, None, (), "mine", "", 0.0)
@@ -95,10 +113,11 @@ class Reconstruction:
 
     @property
     def arrays(self) -> dict[str, Tensor]:
-        """The image, and whatever else is known of each node, by name."""
+        """The image, and whatever else is known of each node, by name; x and y of the nodes in metres."""
         known = {"image": self.image, "uncertainty": self.uncertainty}
         if self.phases is not None:
             known |= vars(self.phases)
+        known |= self.domain.axes()
         return {name: values for name, values in known.items() if values is not None}
 
     @property

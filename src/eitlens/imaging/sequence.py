@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from eitlens.checks import shown
 from eitlens.errors import InputError
 from eitlens.imaging.methods import METHODS, Batched, Method
 from eitlens.imaging.options import Options
@@ -30,7 +31,11 @@ def images(
         raise InputError(
             f"expected a Measurement, got a {type(measurement).__name__}: eitlens.measure.files.read(path) reads one"
         )
+    if not isinstance(options, Options):
+        raise InputError(f"options: expected eitlens.imaging.Options, got {shown(options)}")
     chosen = METHODS[method] if isinstance(method, str) else method
+    if not callable(chosen):
+        raise InputError(f"method: expected a name or a function, got {shown(method)}")
     if isinstance(chosen, Batched):
         return chosen.frames(measurement, options)
     return (chosen(measurement.frame(k), options) for k in range(measurement.frames))

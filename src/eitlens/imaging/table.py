@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eitlens.evaluate.images import departure
 from eitlens.imaging.reconstruction import Reconstruction
@@ -34,6 +34,27 @@ class Row(NamedTuple):
     warnings: str
 
 
+class FileRow(NamedTuple):
+    """What the image of one measurement of many shows, or why there is none; see `Reconstruction`."""
+
+    file: str
+    method: str
+    quantity: str
+    area: float | None
+    noise: float | None
+    misfit: float | None
+    seconds: float | None
+    warnings: str
+    error: str
+
+    @staticmethod
+    def of(told: dict[str, Any]) -> "FileRow":
+        """The row of a summary with its `file`, or of a file with its `error`."""
+        known: dict[str, Any] = {name: told.get(name) for name in FileRow._fields}
+        doubts = " ".join(sorted({flag["kind"] for flag in told.get("warnings", ())}))
+        return FileRow(**(known | {"warnings": doubts}))
+
+
 def row(frame: int, time: float | None, found: Reconstruction) -> Row:
     """The row of a frame."""
     body, nodes = found.domain, found.domain.nodes()
@@ -45,10 +66,10 @@ def row(frame: int, time: float | None, found: Reconstruction) -> Row:
     return Row(frame, time, x, y, value, size, found.noise, found.misfit, found.seconds, doubts)
 
 
-def as_csv(rows: Sequence[Row]) -> bytes:
+def as_csv(rows: Sequence[Row] | Sequence[FileRow]) -> bytes:
     """The rows as CSV with a line of names; an empty cell is not known."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
+    writer.writerow(rows[0]._fields if rows else Row._fields)
     writer.writerows([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in one] for one in rows)
     return text.getvalue().encode()

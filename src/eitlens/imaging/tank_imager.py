@@ -16,16 +16,19 @@ import torch
 from safetensors.torch import load_file
 
 from eitlens import weights
+from eitlens.classical.outlines import Progress
 from eitlens.device import float32_products, pick_device
 from eitlens.domain import Disk, Domain
 from eitlens.errors import InputError, prefix_errors
 from eitlens.feature.maps import MapCode, MapPrior, packed
 from eitlens.files import read_json
+from eitlens.imaging.options import check
 from eitlens.imaging.reconstruction import Phases, Reconstruction
-from eitlens.imaging.refine.tank import Progress, refined
+from eitlens.imaging.refine.tank import refined
 from eitlens.measure import Measurement
 from eitlens.measure.base import Flag
 from eitlens.measure.map_code import mapped_readings
+from eitlens.measure.plausible import unit_warning
 from eitlens.measure.quality import drift, inspect
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_wide_tank
@@ -37,6 +40,8 @@ WEIGHTS = "best"
 """The name of the weights in their folder."""
 FAINT = 0.02
 """Of the empty tank's readings: of smaller changes noise may be the most, and a misfit tells nothing."""
+_SMALLEST = 1e-9  # of the empty tank's readings: a smaller change is none
+_FEW = 0.25  # of the readings: of fewer most of the image is a guess
 _FRAMES = 32  # at a time
 _BETWEEN = 1.1  # times the ends of a range of training: fits are not exact
 
@@ -71,8 +76,9 @@ class TankTraining:
             return float(values["temperature"]), float(values["misfit"])
 
         again = "copy it again from where the weights come from"
-        known = read_json(folder / "config.json", ranges, again)
-        return TankTraining(*known, *read_json(folder / "calibration.json", shown, again))
+        electrodes, coverage, impedance = read_json(folder / "config.json", ranges, again)
+        temperature, misfit = read_json(folder / "calibration.json", shown, again)
+        return TankTraining(electrodes, coverage, impedance, temperature, misfit)
 
     def doubts(self, fit: TankFit) -> Iterator[Flag]:
         """What is unlike the tanks of training."""
@@ -131,24 +137,29 @@ class TankImager:
             progress: told how far the outlines are.
         """
         start = perf_counter()
+        check(refine, None, n)
         given = _of_tank(measurement)
         with prefix_errors(given.source), free_cores_only():
             corrected, found = _corrected(given)
             fit = fit_wide_tank(corrected)
             read = mapped_readings(corrected, self.prior, fit=fit)
         domain = given.domain.at(n or self.network.nodes - 1)
-        doubts = (*found, *self.training.doubts(fit))
+        wrong = unit_warning(given)
+        units = () if wrong is None else (Flag("units", wrong),)
+        doubts = (*found, *units, *self.training.doubts(fit))
         for rows in torch.split(torch.arange(given.frames), _FRAMES):
             part = read.selected(rows)
             with free_cores_only():
                 code = part.code()
                 answer, misfits = self._answer(code, domain.shape[0]), part.misfit(code)
             strange = (misfits > self.training.misfit) & (part.size > FAINT)
+            there = part.readings.isfinite().double().mean(1).tolist()
             seconds = (perf_counter() - start) / len(rows)
             for k, (row, misfit) in enumerate(zip(rows.tolist(), misfits.tolist(), strict=True)):
-                own = (*doubts, self._strange(misfit)) if strange[k] else doubts
-                found = self._reconstruction(answer, k, domain, misfit, own, seconds)
-                yield refined(corrected.frame(row), fit, found, refine, progress) if refine else found
+                own = (*doubts, *_of_size(float(part.size[k]), there[k]))
+                own = (*own, self._strange(misfit)) if strange[k] else own
+                image = self._reconstruction(answer, k, domain, misfit, own, seconds)
+                yield refined(corrected.frame(row), fit, image, refine, progress) if refine else image
             start = perf_counter()
 
     @torch.no_grad()
@@ -192,6 +203,14 @@ class TankImager:
             quantity="sign",
             phases=phases,
         )
+
+
+def _of_size(size: float, there: float) -> Iterator[Flag]:
+    """Doubts about changes of `size`, over the readings of the empty tank, of which a part is `there`."""
+    if there < _FEW:
+        yield Flag("gap", f"{there:.0%} of the readings are there: most of the image is a guess")
+    if size < _SMALLEST:
+        yield Flag("amplitude", "the readings are those of the reference: there is nothing to see")
 
 
 def _of_tank(measurement: Measurement) -> ElectrodeMeasurement:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import torch
 
 from eitlens.forward.base import Data
-from eitlens.forward.currents import CurrentsConfig
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.reconstruction import Refinement
 from eitlens.measure.base import Flag, Prepared
@@ -27,8 +26,7 @@ def input_flags(
     prepared: Prepared, noise: float | None, calibration: Calibration, noisiest: float | None = None
 ) -> Iterator[Flag]:
     """Doubts from the data alone; `noisiest` is the largest noise in the training of the network, if there is one."""
-    if too_noisy(noise, noisiest):
-        yield Flag("noise", f"noise of about {noise:.1%}: the network was trained for up to {noisiest:.1%}")
+    yield from _noise(noise, noisiest)
     if prepared.mean > LARGEST_MEAN:
         yield Flag(
             "mean", f"the voltages hold a constant of {prepared.mean:.1%} of f - f0, which was taken off"
@@ -54,10 +52,23 @@ def input_flags(
     yield from _amplitude(prepared.difference, calibration)
 
 
-def sign_flags(prepared: Prepared, currents: CurrentsConfig) -> Iterator[Flag]:
+def plain_flags(
+    data: Data,
+    drive: Data,
+    noise: float | None,
+    calibration: Calibration,
+    noisiest: float | None,
+    empty: bool,
+) -> Iterator[Flag]:
+    """Doubts about f - f0 in a network's own form that need no forward solver; of an `empty` image the misfit is 1."""
+    yield from _noise(noise, noisiest)
+    yield from _amplitude(data, calibration)
+    yield from contrast_flags(data, drive, 1.0 if empty else None, noise, calibration, noisiest)
+
+
+def sign_flags(data: Data, drive: Data) -> Iterator[Flag]:
     """A doubt where the power Σ g (f - f0) is not negative, as for inclusions that conduct better than the body."""
-    g = currents.build(prepared.domain)[: len(prepared.difference)]
-    if float((g * prepared.difference).sum()) > 0:
+    if float((drive[: len(data)] * data).sum()) > 0:
         yield Flag(
             "contrast",
             "f - f0 has the sign of inclusions that conduct less than the body: are voltages and reference swapped?",
@@ -65,15 +76,16 @@ def sign_flags(prepared: Prepared, currents: CurrentsConfig) -> Iterator[Flag]:
 
 
 def contrast_flags(
-    prepared: Prepared,
-    currents: CurrentsConfig,
+    data: Data,
+    drive: Data,
     misfit: float | None,
     noise: float | None,
     calibration: Calibration,
     noisiest: float | None,
+    gap: float = 0.0,
 ) -> Iterator[Flag]:
-    """Doubts from the physics of data and image together."""
-    wrong = [*sign_flags(prepared, currents)]
+    """Doubts from the physics of data and image together; `drive` are the currents, `gap` that of the points."""
+    wrong = [*sign_flags(data, drive)]
     if wrong:
         yield from wrong
         return
@@ -81,13 +93,23 @@ def contrast_flags(
         return  # Nobody knows what to expect, and the noise has a flag of its own.
     limit = calibration.misfit(noise)
     if misfit is not None and limit is not None and misfit > limit:
-        few = "are the points too few, or " if prepared.gap > WIDEST_GAP else "are "
+        few = "are the points too few, or " if gap > WIDEST_GAP else "are "
         yield Flag(
             "contrast",
             f"the network's image leaves {misfit:.0%} of the data unexplained (in training 99 % left at most "
             f"{limit:.0%}): "
             f"{few}the inclusions not {calibration.contrast:g} times as conductive as the body?",
         )
+
+
+def unexplained_flags(misfit: float | None, noise: float | None, calibration: Calibration) -> Iterator[Flag]:
+    """A doubt where an image of σ itself leaves more of the data unexplained than in training."""
+    limit = calibration.misfit(noise)
+    if misfit is not None and limit is not None and misfit > limit:
+        text = (
+            f"the network's image leaves {misfit:.0%} of the data unexplained (in training 99 % left at most "
+        )
+        yield Flag("contrast", f"{text}{limit:.0%}): is the body unlike those it was trained with?")
 
 
 def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
@@ -98,6 +120,11 @@ def refined_flags(change: Refinement, contrast: float) -> Iterator[Flag]:
         yield Flag(
             "contrast", f"{text}, nearer to {change.contrast:.2g}: the image may be too large or too small"
         )
+
+
+def _noise(noise: float | None, noisiest: float | None) -> Iterator[Flag]:
+    if too_noisy(noise, noisiest):
+        yield Flag("noise", f"noise of about {noise:.1%}: the network was trained for up to {noisiest:.1%}")
 
 
 def _amplitude(data: Data, calibration: Calibration) -> Iterator[Flag]:

@@ -16,13 +16,14 @@ from eitlens.domain import Domain, boundary
 from eitlens.errors import InputError
 from eitlens.forward.currents import CurrentsConfig, project
 from eitlens.measure import noise_estimate as noise
-from eitlens.measure.base import FEWEST_POINTS, Prepared
+from eitlens.measure.base import FEWEST_POINTS, Flag, Prepared
 
 if TYPE_CHECKING:
     from eitlens.measure.points import PointMeasurement
 
 SPANNED = 0.02  # the share of a current that may be left over, which its data then lack
 _FINE = 400  # cells a side of the grid on which the wanted currents and the empty body are computed
+_ALIKE = 0.02  # of the data, beyond their noise: currents that are alike have voltages that are
 _RCOND = 1e-6  # of the least squares: weaker combinations would only multiply the noise
 
 
@@ -47,7 +48,29 @@ def combined(
     unread = min(_independent(measurement.currents), wanted.count) - len(mixing)
     data = (voltage - reference) * measurement.conductivity
     found = _on_nodes(data, present, s, domain, residual, max(unread, 0))
-    return replace(found, conductivity=measurement.conductivity)
+    apart = _contradiction(measurement)
+    known = 2 * (found.noise or 0.0)
+    doubts = (_ambiguous(measurement, apart),) if apart > _ALIKE + known else ()
+    return replace(found, conductivity=measurement.conductivity, doubts=doubts)
+
+
+def _contradiction(measurement: "PointMeasurement") -> float:
+    """The part of the data that differs although the currents are the same at all the points: Σ c g = 0, Σ c f ≠ 0."""
+    there = measurement.present.all(0)
+    reference = 0.0 if measurement.reference is None else measurement.reference
+    # Without a reference the potentials of the empty body are in: they contradict each other in the same way.
+    data = (measurement.voltages - reference)[:, there]
+    left, size, _ = torch.linalg.svd(measurement.currents, full_matrices=False)
+    same = left[:, int((size > _RCOND * size[0]).sum()) :]
+    data = data - data.mean(1, keepdim=True)
+    return float((same.T @ data).norm() / data.norm().clamp(min=1e-300)) if there.any() else 0.0
+
+
+def _ambiguous(measurement: "PointMeasurement", apart: float) -> Flag:
+    given = measurement.currents
+    rank, (count, points) = int(torch.linalg.matrix_rank(given, rtol=_RCOND)), given.shape
+    text = f"the {points} points tell {rank} of the {count} currents apart, and {apart:.0%} of the voltages contradict"
+    return Flag("currents", f"{text} the others: give more points, or the first {rank} currents")
 
 
 def _combination(

@@ -49,10 +49,7 @@ def write(measurement: Measurement, to: Path | str) -> None:
     Each is read back to the same numbers, to the last bit.
     """
     path = Path(to)
-    if path.suffix not in _SUFFIXES:
-        raise InputError(
-            f"{path}: measurements are written as {', '.join(_SUFFIXES)}, got {path.suffix or 'no suffix'!r}"
-        )
+    check_suffix(path)
     content = (
         text.write(measurement.to_dict()) if path.suffix == ".json" else _arrays(measurement, path.suffix)
     )
@@ -61,6 +58,14 @@ def write(measurement: Measurement, to: Path | str) -> None:
         raise InputError(f"{path}: {len(content) >> 20} MiB, too much to be read again: write less, or .npz")
     make_folder(path.parent)
     write_atomically(path, content)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a name that does not say in which format a measurement is to be written."""
+    if path.suffix not in _SUFFIXES:
+        raise InputError(
+            f"{path}: measurements are written as {', '.join(_SUFFIXES)}, got {path.suffix or 'no suffix'!r}"
+        )
 
 
 def _arrays(measurement: Measurement, suffix: str) -> bytes:
@@ -75,6 +80,12 @@ def _found(parser: SafeParser, path: Path | str) -> list[Found]:
     """What is in the files of a path."""
     names, chosen = _names(path)
     return [Found(parser.found(*read_bytes(name, LIMIT + 1, HELP), chosen), str(name)) for name in names]
+
+
+def names(path: Path | str) -> list[str]:
+    """The files that a path stands for, in the order of the numbers in their names, each with its part."""
+    found, chosen = _names(path)
+    return [f"{name}{_PART}{chosen}" if chosen else name for name in found]
 
 
 def _names(path: Path | str) -> tuple[list[str], str]:

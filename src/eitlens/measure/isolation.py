@@ -21,7 +21,6 @@ from eitlens.measure.parsing import contents, measured, understood
 from eitlens.measure.recording import Recording
 from eitlens.measure.setup import Setup
 
-_PATIENCE = 30.0  # seconds: longer than a sound file takes; a child that hangs is ended
 _MOST = 4  # bytes of an .npz for one of a file: text takes four bytes a letter
 _HOME = str(Path(__file__).resolve().parents[2])
 _CODE = (  # the same package, though this process may have changed its folder since it found it
@@ -41,11 +40,11 @@ class _Child:
         pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
         return _Child(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet))
 
-    def convert(self, content: bytes, where: str) -> bytes:
+    def convert(self, content: bytes, where: str, patience: float) -> bytes:
         """The answer to a file; OSError or EOFError when there is none."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        timeout = Timer(_PATIENCE, self.process.kill)
+        timeout = Timer(patience, self.process.kill)
         timeout.start()
         try:
             send(self.process.stdin, where.encode("utf-8", "surrogateescape"))
@@ -63,6 +62,8 @@ class _Child:
 class SafeParser:
     """Measurements from the bytes of files, whatever is in them. It keeps its child for the next file."""
 
+    patience: float = 30.0
+    """Seconds, longer than a sound file takes; a child that takes more is ended."""
     _child: _Child | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -89,7 +90,8 @@ class SafeParser:
     def _ask(self, content: bytes, where: str) -> bytes:
         self._child = self._child or _Child.begin()
         try:
-            return self._child.convert(content, where)
+            return self._child.convert(content, where, self.patience)
         except (OSError, EOFError):  # it crashed, or was killed because it hung
             self.close()
-            raise InputError(f"{where}: damaged beyond reading: save it again, or as .npz or .json") from None
+            told = f"{where}: damaged beyond reading, or too slow to read: save it again, or as .npz or .json"
+            raise InputError(told) from None

@@ -19,6 +19,7 @@ from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.measure.tank import TankFit, fit_tank
 
 _TOLD = 1e-6  # a current that is this near to a combination of those that were read is known
+_LEAST = 1e-6  # of the empty tank's readings: smaller than what any device tells
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class MappedReadings:
         y, doubt = self.readings, self.doubt
         known = y.nan_to_num()
         size = known.square().sum(1, keepdim=True) / y.isfinite().sum(1, keepdim=True).clamp(min=1)
-        variance = (doubt.relative * known).square() + (doubt.floor**2 * size).clamp(min=1e-300)
+        # Without a change there is no error to speak of, and no code without an error.
+        least = _LEAST**2 * self.empty.square().mean()
+        variance = (doubt.relative * known).square() + torch.maximum(doubt.floor**2 * size, least)
         return self.reading.code(y, variance, doubt.drift * self.empty[None])
 
     @property
@@ -69,15 +72,17 @@ class MappedReadings:
         """The changes over the readings of the empty tank."""
         there = self.readings.isfinite()
         empty = torch.where(there, self.empty, 0.0).norm(dim=1)
-        return self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
+        found: Tensor = self.readings.nan_to_num().norm(dim=1) / empty.clamp(min=1e-300)
+        return found
 
     def misfit(self, code: MapCode) -> Float64[Tensor, "frames"]:
-        """The part of the changes that a code and a drift of the background leave unexplained."""
+        """The part of the changes that a code and a drift of the background leave unexplained; 0 without a change."""
         there = self.readings.isfinite()
         known, empty = self.readings.nan_to_num(), torch.where(there, self.empty, 0.0)
         left = torch.where(there, known - self.reading.explained(code.mean), 0.0)
         drift = (left * empty).sum(1, keepdim=True) / empty.square().sum(1, keepdim=True).clamp(min=1e-300)
-        return (left - drift * empty).norm(dim=1) / known.norm(dim=1).clamp(min=1e-300)
+        found = (left - drift * empty).norm(dim=1) / known.norm(dim=1).clamp(min=1e-300)
+        return torch.where(self.size > _LEAST, found, 0.0)
 
 
 def map_code(
@@ -114,7 +119,19 @@ def reduced(
     table = pattern.spread(readings)
     if not _fixed(pattern):
         return table
-    matrices = reductions(pattern, table.isfinite().all(0))
+    masks, which = torch.unique(table.isfinite(), dim=0, return_inverse=True)
+    rows = [_reduced_alike(pattern, table[which == k], there) for k, there in enumerate(masks)]
+    order = torch.argsort(which, stable=True)
+    return torch.cat(rows)[torch.argsort(order)]
+
+
+def _reduced_alike(
+    pattern: Pattern,
+    table: Float64[Tensor, "frames stimulations channels"],
+    there: Bool[Tensor, "stimulations channels"],
+) -> Float64[Tensor, "frames kept channels"]:
+    """The same of frames that have the same readings: what one frame lacks, others may have."""
+    matrices = reductions(pattern, there)
     told = ~matrices.isnan().any(-1)
     found = torch.einsum("ckl,flc->fkc", matrices.nan_to_num(), table.nan_to_num())
     return torch.where(told.mT, found, torch.nan)

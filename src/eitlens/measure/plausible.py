@@ -7,6 +7,8 @@ from eitlens.measure.readings import ElectrodeMeasurement
 
 _THOUSAND, _FACTOR = 1e3, 4.0
 """What a wrong unit makes of the conductivity, and how far beside it contacts and heights may lead."""
+_APART = 20.0
+"""No object makes readings so many times larger or smaller."""
 _BEST, _WORST = 20.0, 1e-5
 """S/m: four times sea water, which conducts better than water in any tank; pure water."""
 
@@ -25,6 +27,9 @@ def unit_warning(measurement: ElectrodeMeasurement) -> str | None:
     >>> print(unit_warning(eit.Measurement.of_electrodes(electrodes, pattern, volts, volts)))
     currents and readings fit a body of 300 S/m: are the amperes milliamperes?
     """
+    ratio = _ratio(measurement)
+    if ratio is not None and not 1 / _APART < ratio < _APART:
+        return f"the frame is {ratio:.3g} times its reference: are both in the same unit, of the same current and gain?"
     fitted = _conductivity(measurement)
     if fitted is None or fitted <= 0:
         return None
@@ -38,6 +43,16 @@ def unit_warning(measurement: ElectrodeMeasurement) -> str | None:
     if fitted < low:
         return f"currents and readings fit a body of {fitted:.3g} S/m{told}: are the volts millivolts?"
     return None
+
+
+def _ratio(measurement: ElectrodeMeasurement) -> float | None:
+    """The size of the first frame over that of its reference; None where there is none, or where it is zero."""
+    if measurement.baseline is None:
+        return None
+    frame, known = measurement.voltages[0], measurement.baseline
+    seen = frame.isfinite() & known.isfinite()
+    size = float(known[seen].norm())
+    return float(frame[seen].norm()) / size if size > 0 and bool((frame[seen] != 0).any()) else None
 
 
 def _conductivity(measurement: ElectrodeMeasurement) -> float | None:

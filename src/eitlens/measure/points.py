@@ -22,6 +22,7 @@ from eitlens.measure.combine import combined
 
 # More of them no device has and memory would not hold.
 MOST_POINTS, MOST_CURRENTS = 20_000, 64
+_APART = 1e-6  # of the strongest combination of currents: a weaker one is rounding
 _LARGEST, _SMALLEST = 1e12, 1e-12  # far beyond all volts and amperes; their squares are still numbers
 _LEAST_CONDUCTIVITY = 1e-9  # and its inverse the largest: beyond them it is the unit that is wrong
 
@@ -201,6 +202,11 @@ def measured(
         boundary.from_nodes(values, s, domain)
         for values in (domain.boundary().T, currents, reference, difference)
     )
+    told = int(torch.linalg.matrix_rank(g, rtol=_APART))
+    if told < len(g):
+        raise InputError(
+            f"{points} points tell {told} of {len(g)} currents apart: take more points or fewer currents"
+        )
     return PointMeasurement(place.T, g, f0 + add_noise(change, tau, seed), f0, None, outside, domain)
 
 
@@ -209,7 +215,11 @@ def _kept(given: object, name: str) -> Tensor | None:
     if given is None and name in ("reference", "mask"):
         return None
     values = checks.physics(given, name).detach().cpu()
-    return values != 0 if name == "mask" else values
+    if name != "mask":
+        return values
+    if not bool(((values == 0) | (values == 1)).all()):
+        raise InputError("mask: expected true or false, 1 or 0, where a voltage was measured and where not")
+    return values == 1
 
 
 def _check_rows(

@@ -144,6 +144,10 @@ class ElectrodeMeasurement(Measurement):
         """The measurement compared with another, or with some of its own frames (counted from 0)."""
         if isinstance(reference, slice):
             frames = self.voltages[reference]
+        elif not isinstance(reference, ElectrodeMeasurement | int | Sequence):
+            raise InputError(
+                f"reference: expected a measurement or numbers of frames, got {checks.shown(reference)}"
+            )
         elif not isinstance(reference, ElectrodeMeasurement):
             frames = self.selected([reference] if isinstance(reference, int) else reference).voltages
         elif same_setup(self, reference):
@@ -227,9 +231,13 @@ def _table(given: object, name: str, readings: int) -> Frames:
             f"{name}: expected (frames, {readings}) values, a row a frame and a column a reading of the pattern, got "
             f"shape {tuple(values.shape)}{': transpose it' if swapped else ''}"
         )
+    if bool(table.isinf().any()):
+        raise InputError(
+            f"{name}: {int(table.isinf().sum())} values are infinite: give nan for what was not measured"
+        )
     if not bool(table.isfinite().any()):
         raise InputError(f"{name}: all values are missing")
-    if bool(table.isinf().any()) or float(table.nan_to_num().abs().max()) > _LARGEST:
+    if float(table.nan_to_num().abs().max()) > _LARGEST:
         raise InputError(
             f"{name}: values up to {float(table.nan_to_num().abs().max()):.3g} V: is the unit right?"
         )

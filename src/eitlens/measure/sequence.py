@@ -11,7 +11,10 @@ from eitlens.measure.base import Measurement
 from eitlens.measure.parsing import measured
 from eitlens.measure.readings import ElectrodeMeasurement, same_setup
 from eitlens.measure.recording import Recording, calibrated
-from eitlens.measure.setup import Setup
+from eitlens.measure.setup import NAMES, Setup
+
+_STILL = ("calibrated", "rate")
+"""What may be said of files that say all of the tank themselves."""
 
 
 class Found(NamedTuple):
@@ -33,6 +36,7 @@ def compared(found: Sequence[Found], setup: Setup, reference: Sequence[Found] = 
     """
     target = [one for one in found if reference or not one.empty] or found
     water = [*reference] or [one for one in found if one.empty and len(target) < len(found)]
+    _check_asked([*found, *reference], setup)
     joined = _joined(target, setup)
     if water:
         joined = _electrodes(joined).against(_electrodes(_joined(water, setup)))
@@ -43,6 +47,16 @@ def compared(found: Sequence[Found], setup: Setup, reference: Sequence[Found] = 
     if frames.times is not None:  # of the day, where the device tells it
         frames = replace(frames, times=frames.times - frames.times[0])
     return calibrated(frames) if setup.over(first.known).calibrated else frames
+
+
+def _check_asked(found: Sequence[Found], setup: Setup) -> None:
+    """Refuse a setup that no file has a use for: ignored in silence, it would mislead."""
+    said = [name for name in NAMES if getattr(setup, name) is not None and name not in _STILL]
+    if said and not any(isinstance(one.content, Recording) for one in found):
+        raise InputError(
+            f"{found[0].where}: the file says all of the tank itself: leave out "
+            + ", ".join(f"--{name}" for name in said)
+        )
 
 
 def _joined(found: Sequence[Found], setup: Setup) -> Measurement:

@@ -28,6 +28,9 @@ _UNITS = {
     "impedance": "Ωm²",
 }
 """The SI unit of each quantity, which may also be given as text: "5 mA"."""
+_POSITIVE, _SIGNED = {"scale", "height", "conductivity", "rate"}, {"current"}
+_SMALLEST, _LARGEST = 1e-15, 1e12
+"""Beyond all tanks and devices in SI units; a contact may be perfect, which is 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +90,12 @@ class Setup:
         for name, unit in _UNITS.items():
             if getattr(self, name) is not None:
                 with prefix_errors(name):
-                    object.__setattr__(self, name, units.si(getattr(self, name), unit))
+                    object.__setattr__(self, name, _sensible(units.si(getattr(self, name), unit), name))
         for name in ("coverage", "first"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, checks.number(getattr(self, name), name))
+                object.__setattr__(self, name, _finite(checks.number(getattr(self, name), name), name))
+        if not isinstance(self.body, Domain | str | None):
+            raise InputError(f"body: expected a body, or the name of one, got {checks.shown(self.body)}")
         for name in (*_WORDS, "clockwise", "calibrated"):
             if name != "readings" and getattr(self, name) not in (None, True, False):
                 raise InputError(f"{name}: expected true or false, got {checks.shown(getattr(self, name))}")
@@ -162,6 +167,24 @@ class Setup:
         """From a JSON file."""
         example = '{"electrodes": 16, "pattern": "adjacent", "current": "5 mA", "scale": "15 cm"}'
         return read_json(Path(path), Setup.from_dict, f"a setup looks like {example}")
+
+
+def _sensible(value: float, name: str) -> float:
+    """A quantity that is finite, of a size that some tank has, and positive unless its sign has a meaning."""
+    size = abs(_finite(value, name))
+    if name in _POSITIVE and value <= 0:
+        raise InputError(f"expected a positive number, got {value:g}")
+    if value < 0 and name not in _SIGNED:
+        raise InputError(f"expected no negative number, got {value:g}")
+    if size and not _SMALLEST <= size <= _LARGEST:
+        raise InputError(f"{value:.3g} {_UNITS[name]}: is the unit right?")
+    return value
+
+
+def _finite(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise InputError(f"{name}: expected a finite number, got {value}")
+    return value
 
 
 def _with_current(pattern: Pattern, current: float) -> Pattern:

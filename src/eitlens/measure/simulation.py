@@ -14,6 +14,7 @@ from eitlens.errors import InputError
 from eitlens.measure.readings import ElectrodeMeasurement
 from eitlens.phantom import Phantom
 
+_MOST_FRAMES = 100_000  # hours of a fast device
 _NOISE, _SPREAD = "readings", "spread"
 """Uses of the seed: white noise, and that of the paper."""
 
@@ -82,4 +83,4 @@ def _check(snr: float, tau: float, references: int) -> None:
         raise InputError(f"snr must be a number of decibels, got {snr}")
     if not 0 <= tau < math.inf:
         raise InputError(f"tau must be a number >= 0, got {tau}")
-    checks.at_least("references", references, 0)
+    checks.at_least("references", checks.size(references, "references", _MOST_FRAMES), 0)

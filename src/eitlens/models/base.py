@@ -32,6 +32,8 @@ class Network(nn.Module, ABC):
     preset: str = ""
     reads: ClassVar[str] = "harmonic"
     """The kind of input it reads, by its registered name."""
+    phased: ClassVar[bool] = False
+    """Whether its outputs are those of `models.tank`: three classes, mean and log deviation of log σ."""
 
     @abstractmethod
     def latents(self, features: Tensor) -> dict[str, Tensor]:
@@ -57,6 +59,10 @@ class Network(nn.Module, ABC):
         """The logits on nodes × nodes; networks of fields have the grid of their fields."""
         logits: Tensor = self(features)
         return logits
+
+    def inclusion(self, outputs: Tensor) -> Tensor:
+        """The logits of the inclusion (B, 1, n, n), where the network has more outputs than these."""
+        return outputs
 
     def check_grid(self, n: int) -> None:
         """Refuse data of n cells a side that this network cannot be trained on."""

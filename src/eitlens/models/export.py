@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, make_folder
+from eitlens.files import disk_errors, fresh, make_folder
 from eitlens.models.base import Network
 
 TOLERANCE = 1e-4  # of the logits: float32 sums in another order are off by 1e-5
@@ -39,18 +39,19 @@ def export_onnx(network: Network, path: str | Path, n: int = 201, batch: int | N
         )
     training = network.training
     network.eval()
+    make_folder(Path(path).parent)
     try:
         free = None if batch else ({0: torch.export.Dim("batch")},)
         sample = network.random_input(batch or 2, n, torch.Generator().manual_seed(0))
-        write_graph(network, Path(path), ["logits"], free, features=sample)
-        difference = _difference(network, path, n, batch or 3)
+        with fresh(Path(path)) as (partial,):
+            write_graph(network, partial, ["logits"], free, features=sample)
+            difference = _difference(network, partial, n, batch or 3)
+            if not difference <= TOLERANCE:
+                raise RuntimeError(
+                    f"{path}: onnxruntime differs from PyTorch by {difference:.1e}, more than {TOLERANCE:g}"
+                )
     finally:
         network.train(training)
-    if not difference <= TOLERANCE:
-        Path(path).unlink()
-        raise RuntimeError(
-            f"{path}: onnxruntime differs from PyTorch by {difference:.1e}, more than {TOLERANCE:g}"
-        )
     return difference
 
 
@@ -67,7 +68,6 @@ def write_graph(
     module: nn.Module, path: Path, outputs: Sequence[str], dynamic_shapes: Any = None, **inputs: Tensor
 ) -> None:
     """Trace the module on the named inputs and write it."""
-    make_folder(path.parent)
     with torch.no_grad(), _quiet_exporter(), disk_errors(path):
         torch.onnx.export(
             module,

@@ -49,6 +49,7 @@ class FlagshipConfig:
         fine: channels on the grids of 2g and 4g cells are 2 `fine` and `fine`.
         fields: of the linear part, for each current.
         outputs: numbers that each pixel gets; the paper's networks have one, a logit.
+        levels: numbers of the code between its deviations and z: log τ, and what else the input knows of the data.
     """
 
     currents: int = 3
@@ -66,13 +67,14 @@ class FlagshipConfig:
     fine: int = 64
     fields: int = 3
     outputs: int = 1
+    levels: int = 1
 
     def __post_init__(self) -> None:
         check_multiple("width", self.width, self.heads, "the heads")
 
 
 class Flagship(Network):
-    """Codes (B, 3K + 1) ↦ logits (B, 1, size, size); see the module."""
+    """Codes (B, 3K + levels) ↦ logits (B, 1, size, size); see the module."""
 
     reads = "gaussian"
 
@@ -82,7 +84,7 @@ class Flagship(Network):
         fields = config.fields * config.currents
         self.extension = nn.Parameter(torch.zeros(config.modes, fields, config.grid, config.grid))
         self.constant = nn.Parameter(torch.zeros(fields, config.grid, config.grid))
-        self.code = _Perceptron(2 * config.modes + 1, config.hidden)
+        self.code = _Perceptron(2 * config.modes + config.levels, config.hidden)
         self.waves = nn.Linear(config.hidden, config.amplitudes * config.waves**2)
         self.tokens = nn.Linear(config.hidden, config.tokens * config.width)
         self.embed = nn.Linear(fields + config.amplitudes, config.width)
@@ -138,7 +140,7 @@ class Flagship(Network):
 
     def random_input(self, batch: int, n: int, generator: torch.Generator | None = None) -> Tensor:
         """Codes; n plays no part, as the image is on a grid of its own."""
-        return torch.randn(batch, 3 * self.config.modes + 1, generator=generator)
+        return torch.randn(batch, 3 * self.config.modes + self.config.levels, generator=generator)
 
     def pixels(self, features: Tensor) -> Tensor:
         """The outputs (B, outputs, 8g, 8g) at the centres of the pixels."""
@@ -161,7 +163,7 @@ class Flagship(Network):
 
     def _transform(self, features: Tensor, fields: Tensor) -> Tensor:
         config = self.config
-        hidden = self.code(features[:, : 2 * config.modes + 1])
+        hidden = self.code(features[:, : 2 * config.modes + config.levels])
         amplitudes = self.waves(hidden).unflatten(1, (config.amplitudes, config.waves, config.waves))
         waves = self.cosines @ amplitudes @ self.cosines.T
         x = self.embed(torch.cat([fields, waves.to(fields)], 1).permute(0, 2, 3, 1)).flatten(1, 2)

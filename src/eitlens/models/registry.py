@@ -7,7 +7,7 @@ from torch import nn
 
 from eitlens.checks import at_least, shown
 from eitlens.errors import InputError
-from eitlens.models import afno, flagship, fno, hybrid, mwo, tank, uit, unet
+from eitlens.models import afno, flagship, fno, hybrid, mwo, tank, uit, unet, worlds
 from eitlens.models.base import Network, Preset
 from eitlens.models.layers import channels_last
 from eitlens.registry import Registry
@@ -23,7 +23,7 @@ NETWORKS: Registry[Preset] = Registry(
     "network",
     {
         name: preset
-        for module in (uit, unet, hybrid, fno, afno, mwo, flagship, tank)
+        for module in (uit, unet, hybrid, fno, afno, mwo, flagship, tank, worlds)
         for name, preset in module.PRESETS.items()
     },
     _accepted,

@@ -1,7 +1,6 @@
 """Tensors in one safetensors file or in several: `name.safetensors`, or `name-00001-of-00003.safetensors` and so on."""
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as fn
 
 from eitlens.errors import InputError
+from eitlens.files import write_together
 
 LIMIT = 15_000_000
 """Most bytes of tensors in a file: what hosts and reviewers of repositories take without complaint."""
@@ -84,17 +84,18 @@ def _joined(groups: Tensor, like: Tensor) -> Tensor:
     return groups.flatten(1)[:, : like.numel() // len(groups)].reshape(like.shape).contiguous()
 
 
-def write(tensors: Mapping[str, Tensor], path: Path, limit: int | None = None) -> list[Path]:
-    """Write `path` (.safetensors), or shards of at most `limit` bytes; what was there stays until all are written."""
+def write(
+    tensors: Mapping[str, Tensor],
+    path: Path,
+    limit: int | None = None,
+    also: Mapping[Path, bytes] | None = None,
+) -> list[Path]:
+    """Write `path` (.safetensors), or shards of at most `limit` bytes, and files that belong to it, all together."""
     parts = [dict(tensors)] if limit is None else _split(tensors, limit)
     files = _names(path, len(parts))
-    partial = [file.with_name(file.name + ".partial") for file in files]
-    for part, file in zip(parts, partial, strict=True):
-        # Not `save_file`, whose files nobody but their owner may read.
-        file.write_bytes(save(part))
     stale = {file for file in (path, *_shards(path)) if file.exists()} - set(files)
-    for temporary, file in zip(partial, files, strict=True):
-        os.replace(temporary, file)
+    # Not `save_file`, whose files nobody but their owner may read.
+    write_together({file: save(part) for part, file in zip(parts, files, strict=True)} | dict(also or {}))
     for file in stale:
         file.unlink()
     return files

@@ -6,7 +6,6 @@ Names that have changed since a file was written are translated by `RENAMED`.
 """
 
 import json
-import os
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from eitlens.errors import InputError
-from eitlens.files import disk_errors, make_folder, read_json
+from eitlens.files import make_folder, read_json
 from eitlens.models import shards
 from eitlens.models.base import Network
 from eitlens.models.registry import build
@@ -35,13 +34,10 @@ def save(network: Network, path: str | Path, compact: bool = False) -> Path:
     weights = _weights(path)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     description = {"format": FORMAT, "preset": network.preset, "settings": asdict(network.config)}
-    partial = weights.with_suffix(".json.partial")
+    described = {weights.with_suffix(".json"): (json.dumps(description, indent=2) + "\n").encode()}
     make_folder(weights.parent)
-    with disk_errors(weights):
-        partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-        limit = shards.LIMIT if compact else None
-        shards.write(shards.compacted(tensors) if compact else tensors, weights, limit)
-        os.replace(partial, partial.with_suffix(""))
+    limit = shards.LIMIT if compact else None
+    shards.write(shards.compacted(tensors) if compact else tensors, weights, limit, described)
     return weights
 
 
@@ -54,6 +50,7 @@ def load(path: str | Path, device: str | torch.device = "cpu") -> Network:
     network = build(description["preset"], description["settings"])
     tensors = _up_to_date(saved, type(network).__name__)
     _check(tensors, network.state_dict(), weights)
+    _check_finite(tensors, [name for name, _ in network.named_parameters()], weights)
     network.load_state_dict(tensors)
     return network.to(device).eval()
 
@@ -95,6 +92,15 @@ def _check(given: dict[str, Tensor], expected: dict[str, Tensor], path: Path) ->
     for name, tensor in expected.items():
         if (found := _kind(given[name])) != _kind(tensor):
             raise InputError(f"{path}: {name} is {found}, expected {_kind(tensor)}: is the .json its own?")
+
+
+def _check_finite(tensors: dict[str, Tensor], learned: list[str], path: Path) -> None:
+    bad = [name for name in learned if not bool(torch.isfinite(tensors[name]).all())]
+    if bad:
+        raise InputError(
+            f"{path}: {len(bad)} of {len(learned)} weights hold NaN or infinite numbers ({bad[0]!r} is the first): "
+            "the training diverged or the file is damaged: use other weights"
+        )
 
 
 def _kind(tensor: Tensor) -> str:

@@ -17,19 +17,23 @@ from eitlens.domain.base import CPU
 from eitlens.errors import InputError
 from eitlens.feature.base import JSON, TENSORS, Input
 from eitlens.feature.storage import read_input
+from eitlens.files import copy_files
 from eitlens.forward.base import Data
 from eitlens.forward.currents import CurrentsConfig
+from eitlens.forward.symmetry import Symmetries, symmetries
 from eitlens.models import Network, shards
 
+_MIXED = 1e-6  # of a value: what rounding mixes of one current into another is less
 BATCH = 64
 """Images at once: larger batches are no faster on a CPU and take memory."""
 
 
 class Answer(NamedTuple):
-    """Logits (B, nx, ny), and the noise level τ of each sample where the input of the network knows it."""
+    """The network's outputs, the logits of the inclusion, and the noise level τ where the input knows it."""
 
     logits: Float[Tensor, "samples nx ny"]
     noise: Float[Tensor, "samples"] | None
+    outputs: Float[Tensor, "samples outputs nx ny"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Trained:
     device: torch.device = CPU
     count: int = 0
     """Currents it is given; 0 for all."""
+    symmetries: bool = False
+    """Whether an image is the mean of those of the body and its mirror images, moved back."""
 
     @property
     def currents(self) -> CurrentsConfig:
@@ -118,26 +124,63 @@ class Trained:
     def __call__(self, difference: Data) -> Float[Tensor, "samples nx ny"]:
         """The logits, in float32 throughout, so that a score does not depend on where it was computed."""
         rows = torch.split(difference.to(self.device), BATCH)
-        return torch.cat([self.read(self.features(part)) for part in rows])
+        return torch.cat([self.inclusion(self._outputs(part)) for part in rows])
 
     def answer(self, difference: Data) -> Answer:
         """The logits and the noise level, from one evaluation of the input."""
-        readings = [self.features.read(part) for part in torch.split(difference.to(self.device), BATCH)]
-        logits = torch.cat([self.read(reading.seen) for reading in readings])
-        levels = [reading.noise for reading in readings if reading.noise is not None]
-        return Answer(logits, torch.cat(levels).cpu() if levels else None)
+        parts, levels = [], []
+        for part in torch.split(difference.to(self.device), BATCH):
+            reading = self.features.read(part)
+            levels += [] if reading.noise is None else [reading.noise]
+            parts.append(self._outputs(part) if self.symmetries else self.read(reading.seen))
+        outputs = torch.cat(parts)
+        noise = torch.cat(levels).cpu() if levels else None
+        return Answer(self.inclusion(outputs), noise, outputs)
+
+    @torch.no_grad()
+    def outputs(self, difference: Data) -> Float[Tensor, "samples outputs nx ny"]:
+        """All outputs of the network."""
+        return torch.cat([self._outputs(part) for part in torch.split(difference.to(self.device), BATCH)])
 
     @torch.no_grad()
     @float32_products(tf32=False)
-    def read(self, seen: Tensor) -> Float[Tensor, "samples nx ny"]:
-        """The logits of the input tensor of the network itself."""
-        return self.network.on_grid(seen, self.domain.shape[0])[:, 0]
+    def read(self, seen: Tensor) -> Float[Tensor, "samples outputs nx ny"]:
+        """All outputs for the input tensor of the network itself."""
+        return self.network.on_grid(seen, self.domain.shape[0])
+
+    def inclusion(self, outputs: Tensor) -> Float[Tensor, "samples nx ny"]:
+        """The logits of the inclusion, which are all that most networks give."""
+        return (self.network.inclusion(outputs) if self.network.phased else outputs)[:, 0]
+
+    def _outputs(self, difference: Data) -> Float[Tensor, "samples outputs nx ny"]:
+        """The outputs of some samples, or their mean over mirror images."""
+        if not self.symmetries:
+            return self.read(self.features(difference))
+        moves = symmetries(self.domain, self.currents, difference.device)
+        total: Tensor | None = None
+        for k, back in enumerate(moves.inverses):
+            choice = torch.full((len(difference),), k, device=difference.device)
+            found = self.read(self.features(_moved(moves, difference, choice)))
+            image = moves.move_image(
+                found.flatten(0, 1), torch.full_like(choice, back).repeat_interleave(found.shape[1])
+            )
+            image = image.view(found.shape) / len(moves.names)
+            total = image if total is None else total + image
+        assert total is not None
+        return total
+
+
+def _moved(moves: Symmetries, difference: Data, choice: Tensor) -> Data:
+    """The data of the moved bodies; what is made of a missing value (nan) is missing."""
+    missing = torch.isnan(difference)
+    moved = moves.move_data(torch.nan_to_num(difference), choice)
+    if not bool(missing.any()):
+        return moved
+    return moved.masked_fill(moves.move_data(missing.double(), choice).abs() > _MIXED, torch.nan)
 
 
 def save_compact(folder: Path, name: str, target: Path) -> Path:
     """Copy weights in 8 bits and shards of at most 15 MB, with their features; `Trained.load` reads them."""
     weights = models.save(models.load(folder / f"{name}.safetensors"), target / name, compact=True)
-    for file in (folder / JSON, folder / TENSORS):
-        if file.exists():
-            (target / file.name).write_bytes(file.read_bytes())
+    copy_files((file for file in (folder / JSON, folder / TENSORS) if file.exists()), target)
     return weights

@@ -1,156 +1,172 @@
-"""Numbers quoted in prose and the tables of model cards, kept equal to the result files.
+"""Numbers of pages kept equal to the result files, in pages that read well as text.
 
-In a Markdown file `0.883<!--= table1/uit/0 soft_dice 0.05 -->` is a number with where it comes from, which is not
-seen when the page is rendered. Sources:
+**In prose** the sources follow their paragraph, in a comment that is not seen when the page is rendered:
 
-table1/NETWORK/TAU METRIC [AT]          the mean of a metric of evaluation.json at noise AT, TAU when left out
-variants/NAME/NETWORK/TAU METRIC [AT]   the same of a variant
-table1/NETWORK/TAU result.KEY[.KEY]     an entry of result.json, as result.best.cross_entropy
-table1/NETWORK/TAU log.METRIC EPOCH     validation after an epoch, from log.csv
-shipped/NAME/L METRIC AT                a network of the package, given L currents
-sweep/NAME/KIND METRIC VALUE            the same, from the sweep.json beside its weights
-limit/CELL METRIC [METHOD]              the information limit (docs/posterior.md), or a method on the same phantoms
-runs/NETWORK/TAU METRIC STATISTIC       mean, least, most, range or runs of a metric over seeds (`eitlens.paper.seeds`)
-runs/widest METRIC                      the widest range over the seeds of one cell
-study/NAME KEY/KEY/… [%]                an entry of results/NAME.json, which a study of `validation` wrote
-paper/NETWORK METRIC AT                 what the paper prints
+    UIT drops from 0.884 to 0.455 at τ = 0.05.
+    <!-- 0.884 = table1/uit/0 soft_dice; 0.455 = table1/uit/0 soft_dice 0.05 -->
+
+A comment is about the text since the last empty line or comment. It names each number as often as it stands there, or
+with a word or two before it that no other has (`drops from 0.884 = …`), so that there is no doubt which one is meant.
+
+**A table** is plain Markdown below a comment, `<!-- table NAME -->`. It is made of [NAME] in the page's own file of
+`docs/tables`: `heads`, `rows`, and `left`, the number of columns that are words. In a cell `{SOURCE}` stands for a
+number. With `each`, the cells after the first, a row is a title and a name, which takes the place of `*` in them.
+
+Sources: `eitlens.paper.sources`. `eitlens benchmark table1` writes the numbers, and a test fails where they differ.
 """
 
-import csv
-import json
 import re
-from dataclasses import asdict
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eitlens.errors import InputError
-from eitlens.evaluate.sweep import read
-from eitlens.paper import seeds
-from eitlens.paper.cells import Cell, mean, read_record, read_shipped
-from eitlens.paper.markdown import HEADS, NONE, number, table, with_interval
+from eitlens.paper.markdown import table
 from eitlens.paper.page import Places
-from eitlens.paper.published import published
+from eitlens.paper.sources import lookup
 
-_QUOTE = re.compile(r"(?P<value>[^\s(>]+)<!--= (?P<source>[^>]+?) -->")
-_BEGIN, _END = "<!-- scores -->\n", "<!-- end of scores -->"
-_TINY = 5e-4  # four decimals would leave one digit of it
-_ON_CARDS = ("hard_dice", "soft_dice", "cross_entropy", "relative_l2", "calibration_error")
+_NOTE = re.compile(r"<!-- (?P<entries>[^=>]+ = [^>]+?) -->")
+_TABLE = re.compile(r"(?P<mark><!-- table (?P<name>[\w-]+) -->\n\n?)(?P<lines>(?:\|[^\n]*\n)*)")
+_CELL = re.compile(r"\{([^}]+)\}")
+_WIDTH = 150  # of a note's lines
 
-
-def refresh(text: str, places: Places) -> str:
-    """The text with every quoted number as the result files have it now; – where they have none."""
-    return _QUOTE.sub(lambda m: f"{lookup(m['source'], places)}<!--= {m['source']} -->", text)
+Find = Callable[[str], str]
+Spec = dict[str, Any]
 
 
-def sources(text: str) -> list[str]:
-    """The sources that the text quotes."""
-    return [match["source"] for match in _QUOTE.finditer(text)]
+def refresh(page: Path, places: Places) -> str:
+    """The text of a page with every number as the result files have it now; – where they have none."""
+    return refreshed(page.read_text(encoding="utf-8"), tables(page, places), lambda one: lookup(one, places))
 
 
-def lookup(source: str, places: Places) -> str:
-    """The number of a source as it is written."""
+def refreshed(text: str, specs: dict[str, Spec], find: Find) -> str:
+    """The text with its numbers as `find` has them for their sources."""
+    text = _TABLE.sub(lambda match: match["mark"] + composed(_spec(specs, match["name"]), find), text)
+    done = 0
+    while (match := _NOTE.search(text, done)) is not None:
+        gap = text.rfind("\n\n", done, match.start())
+        begin = done if gap < 0 else gap
+        before, named = _updated(text[begin : match.start()], entries(match["entries"]), find)
+        line = before[before.rfind("\n") + 1 :]
+        comment = note(named).replace("\n", f"\n{line}" if not line.strip() else "\n")
+        text = text[:begin] + before + comment + text[match.end() :]
+        done = begin + len(before) + len(comment)
+    return text
+
+
+def tables(page: Path, places: Places) -> dict[str, Spec]:
+    """The tables of a page by name."""
+    file = places.tables / f"{page.stem.lower()}.toml"
+    if not file.exists():
+        return {}
     try:
-        place, key, *rest = source.split()
-        kind, _, name = place.partition("/")
-        if kind == "limit":
-            return number(_limit(places.results / "information_limit", name, key, " ".join(rest)))
-        if kind == "sweep":
-            return number(_swept(places.shipped, name, key, " ".join(rest)))
-        if kind == "study":
-            return _study(places.results / f"{name}.json", key.split("/"), percent=rest == ["%"])
-        if kind == "runs":
-            value = _over_seeds(places.results, name, key, " ".join(rest))
-            return str(value) if rest == ["runs"] else number(value)
-        at = float(rest[0]) if rest else None
-        if kind == "paper":
-            return number(published()[name].value(key, at or 0.0))
-        if kind == "shipped":
-            return number(mean(read_shipped(places.shipped).get(name, {}), at or 0.0, key))
-        folder = places.results / place
-        if not (folder / "evaluation.json").exists():
-            return NONE
-        record = read_record(folder)
-        if key.startswith("result."):
-            return number(_entry(record.result, key.split(".")[1:]))
-        if key.startswith("log."):
-            return number(_logged(folder / "log.csv", key.removeprefix("log."), rest[0]))
-        return number(mean(record.scores, float(folder.name) if at is None else at, key))
-    except (KeyError, ValueError, TypeError, OSError, StopIteration) as error:
-        raise InputError(
-            f"quoted number {source!r}: no such source ({error}): see eitlens.paper.quotes"
-        ) from None
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: no TOML ({error}): see eitlens.paper.quotes") from None
 
 
-def _over_seeds(results: Path, cell: str, metric: str, statistic: str) -> float | None:
-    runs = seeds.read_runs(results)
-    if not runs:
-        return None
-    if not statistic:
-        return seeds.widest(runs, metric)
-    found = asdict(spread := seeds.spread(runs, Cell.parse(cell), metric)) | {"range": spread.range}
-    value: float = found[statistic]
-    return value
+def composed(spec: Spec, find: Find) -> str:
+    """The lines of a table."""
+    rows = [[_CELL.sub(lambda match: find(match[1]), cell) for cell in row] for row in cells(spec)]
+    return table(spec["heads"], rows, spec.get("left", 1))
 
 
-def _limit(folder: Path, cell: str, metric: str, method: str) -> float | None:
-    path = folder / f"{cell}{'_compared' if method else ''}.json"
-    if not path.exists():
-        return None
-    found = json.loads(path.read_text(encoding="utf-8"))
-    values = found[method or "scores"][metric]
-    return float(sum(values) / len(values))
+def cells(spec: Spec) -> list[list[str]]:
+    """The cells of a table with their sources in braces."""
+    each = spec.get("each")
+    if each is None:
+        return [list(row) for row in spec["rows"]]
+    return [[title, *(cell.replace("*", name) for cell in each)] for title, name in spec["rows"]]
 
 
-def _swept(weights: Path, name: str, metric: str, value: str) -> float | None:
-    network, kind = name.split("/")
-    path = weights / network / "sweep.json"
-    if not path.exists():
-        return None
-    point = next(point for point in read(path) if point.kind == kind and str(point.value) == value)
-    return point.score.metrics[metric].mean
+@dataclass(frozen=True)
+class Entry:
+    """A number of a note, the words before it where they are needed, and its source."""
+
+    value: str
+    before: str
+    source: str
+
+    @staticmethod
+    def parse(text: str) -> "Entry":
+        """Read an entry such as `drops from 0.884 = table1/uit/0 soft_dice`."""
+        key, sign, source = text.partition(" = ")
+        before, _, value = key.rpartition(" ")
+        if not (sign and value and source):
+            raise InputError(f"<!-- … {text} … -->: expected NUMBER = SOURCE; NUMBER = SOURCE")
+        return Entry(value, before, source)
+
+    @property
+    def key(self) -> str:
+        """What is looked for in the text."""
+        return f"{self.before} {self.value}".strip()
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.source}"
 
 
-def _study(path: Path, keys: list[str], percent: bool) -> str:
-    if not path.exists():
-        return NONE
-    value = _entry(json.loads(path.read_text(encoding="utf-8")), keys)
-    if not percent and 0 < abs(value) < _TINY:
-        return f"{value:.0e}"
-    if not percent:
-        return f"{value:g}" if value == int(value) else number(value)
-    return f"{100 * value:.0f}" if value >= 0.1 or not value else f"{100 * value:.2g}"
+def entries(text: str) -> list[Entry]:
+    """The entries of a note."""
+    return [Entry.parse(part) for part in " ".join(text.split()).split("; ")]
 
 
-def _entry(values: Any, keys: list[str]) -> float:
-    for key in keys:
-        values = values[int(key) if isinstance(values, list) else key]
-    return float(values)
+def sources(page: Path, places: Places) -> list[str]:
+    """The sources that a page names."""
+    text = page.read_text(encoding="utf-8")
+    return [*_in_tables(text, tables(page, places)), *(entry.source for entry in _noted(text))]
 
 
-def _logged(log: Path, metric: str, epoch: str) -> float:
-    with log.open(encoding="utf-8", newline="") as stream:
-        return next(float(row[metric]) for row in csv.DictReader(stream) if row["epoch"] == epoch)
+def _in_tables(text: str, specs: dict[str, Spec]) -> Iterator[str]:
+    for match in _TABLE.finditer(text):
+        for row in cells(_spec(specs, match["name"])):
+            yield from (source for cell in row for source in _CELL.findall(cell))
 
 
-def cards(weights: Path) -> list[Path]:
-    """The model cards of the networks: in the folders that have an evaluation.json."""
-    found = (file.with_name("card.md") for file in sorted(weights.glob("*/evaluation.json")))
-    return [card for card in found if card.exists()]
+def _noted(text: str) -> Iterator[Entry]:
+    for match in _NOTE.finditer(text):
+        yield from entries(match["entries"])
 
 
-def refresh_card(card: Path) -> str:
-    """The text of a card with its tables as evaluation.json has them."""
-    before, _, rest = card.read_text(encoding="utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    tables = "\n".join(_card_table(card.parent, data) for data in ("paper", "paper-disjoint"))
-    return f"{before}{_BEGIN}\n{tables}\n{_END}{after}"
+def _spec(specs: dict[str, Spec], name: str) -> Spec:
+    if name not in specs:
+        raise InputError(f"<!-- table {name} -->: no such table: there are {', '.join(specs) or 'none'}")
+    return specs[name]
 
 
-def _card_table(folder: Path, data: str) -> str:
-    rows = [
-        [name.split("/")[1], f"{tau:g}", *(with_interval(values[key]) for key in _ON_CARDS)]
-        for name, scores in read_shipped(folder.parent, data).items()
-        if name.startswith(f"{folder.name}/")
-        for tau, values in scores.items()
-    ]
-    return f"`{data}`:\n\n" + table(["currents", "τ", *(HEADS[key] for key in _ON_CARDS)], rows, left=0)
+def _updated(text: str, named: list[Entry], find: Find) -> tuple[str, list[Entry]]:
+    """The text with the numbers of now, and the entries of its note in the order of the text."""
+    pairs = sorted(zip(_places(text, named), named, strict=True), key=lambda pair: pair[0])
+    now = [replace(entry, value=find(entry.source)) for _, entry in pairs]
+    for ((begin, end), _), entry in zip(reversed(pairs), reversed(now), strict=True):
+        text = text[:begin] + entry.value + text[end:]
+    return text, now
+
+
+def _places(text: str, named: list[Entry]) -> list[tuple[int, int]]:
+    """Where the numbers of a note stand; those that are alike stand in the note's order."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for key, times in Counter(entry.key for entry in named).items():
+        *before, value = map(re.escape, key.split(" "))
+        words = "".join(rf"{word}\s+" for word in before)
+        token = re.compile(rf"(?<![\w.-])(?<!\d,){words}(?P<value>{value})(?!\w|[.,]\d)")
+        found[key] = [match.span("value") for match in token.finditer(text)]
+        if len(found[key]) != times:
+            start = " ".join(text.split())[:60]
+            raise InputError(
+                f"{key!r} stands {len(found[key])} times in {start!r}…, its note names it {times} times"
+            )
+    return [found[entry.key].pop(0) for entry in named]
+
+
+def note(named: Sequence[Entry]) -> str:
+    """The comment with the sources of numbers, broken into lines between them."""
+    lines = ["<!--"]
+    for k, entry in enumerate(named):
+        part = f"{entry}" + (";" if k < len(named) - 1 else " -->")
+        if len(lines[-1]) + len(part) >= _WIDTH:
+            lines.append("")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return "\n".join(lines)

@@ -1,6 +1,7 @@
 """Table 1 and what belongs to it: every metric beside the paper's, clean networks under noise, the runs."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from eitlens.evaluate.statistics import MetricSummary
 from eitlens.paper.cells import Cell, Record, Scores, mean
@@ -63,7 +64,7 @@ def clean_under_noise(cells: Cells, metric: str) -> str:
 def trainings(runs: Runs) -> str:
     """The trainings of each cell, and the distance between training and validation at its end."""
     heads = ["network", "τ", "epochs", "batch", "precision", "seed", "minutes", "machine", "epoch kept"]
-    heads += ["loss at the end", "validation CE, kept", "validation CE, at the end"]
+    heads += ["loss at the end", "validation CE, kept", "validation CE, at the end", "commit"]
     each = ((cell, record) for cell in in_order(runs) for record in runs[cell])
     return table(heads, ([_title(cell), f"{cell.tau:g}", *_run(record)] for cell, record in each))
 
@@ -88,7 +89,14 @@ def _run(record: Record) -> list[str]:
         number(result["loss"]),
         number(best["cross_entropy"]),
         number(last["cross_entropy"]),
+        _commit(result.get("made_with", {})),
     ]
+
+
+def _commit(made_with: Mapping[str, Any]) -> str:
+    """The commit of a training, with a star where the source had changes that no commit names."""
+    commit = made_with.get("commit")
+    return NONE if commit is None else f"{commit[:7]}{'*' if made_with['changed'] else ''}"
 
 
 def _title(cell: Cell) -> str:

@@ -24,7 +24,7 @@ from eitlens.evaluate import evaluation
 from eitlens.evaluate.examples import make_examples
 from eitlens.evaluate.score import score
 from eitlens.feed import Noise
-from eitlens.files import write_json
+from eitlens.files import copy_files, make_folder, write_json
 from eitlens.models.registry import NETWORKS
 from eitlens.models.trained import Trained, save_compact
 from eitlens.paper.cells import SEED, SEEDS_FOLDER, TABLE1, VARIANTS_FOLDER, Cell
@@ -195,10 +195,9 @@ def _score(trained: Trained, samples: Samples, cell: Cell, run: Path, data: Data
 
 def _bring_home(run: Path, target: Path, data: Path) -> None:
     """Copy all but the weights and the local path of the data; the result comes last, as the mark of a whole cell."""
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["data"]["folder"] = data.as_posix()
     write_json(target / "config.json", config)
-    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz")
-    for name in (*names, "result.json"):
-        (target / name).write_bytes((run / name).read_bytes())
+    names = ("data.json", "features.json", "evaluation.json", "log.csv", "examples.npz", "git.json")
+    copy_files((run / name for name in (*names, "result.json")), target)

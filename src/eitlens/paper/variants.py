@@ -71,4 +71,13 @@ VARIANTS: dict[str, Variant] = {
         False,
         {"augment": True, "average": 0.999},
     ),
+    "boundary-data": Variant(
+        "instead of φ and ∇φ the boundary data themselves, constant along rays from the centre",
+        False,
+        {"input": "boundary"},
+    ),
+    "phi-alone": Variant("φ without its gradient", False, {"input": "potential"}),
+    "code-fields": Variant(
+        "φ and ∇φ of whitened data: the fields of the Gaussian code", False, {"input": "code-fields"}
+    ),
 }

@@ -10,6 +10,7 @@ from eitlens.phantom.raster import Phantoms, area_fraction, check_inside, conduc
 from eitlens.phantom.samplers import EllipseSampler, PolygonSampler
 from eitlens.phantom.sampling import Sampler
 from eitlens.phantom.smooth import RoundedPolygon, SmoothShape, Star, cross, rectangle
+from eitlens.phantom.worlds import WorldSampler
 
 __all__ = [
     "Curve",
@@ -26,6 +27,7 @@ __all__ = [
     "Shape",
     "SmoothShape",
     "Star",
+    "WorldSampler",
     "area_fraction",
     "as_batch",
     "check_inside",

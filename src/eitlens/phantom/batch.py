@@ -11,6 +11,7 @@ from eitlens import checks
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 from eitlens.phantom.kinds import KINDS
+from eitlens.phantom.medium import Medium
 from eitlens.phantom.phantom import Phantom
 
 Points = Float64[Tensor, "one_or_batch points 2"]
@@ -45,7 +46,7 @@ class ShapeGroup:
 
 @dataclass(frozen=True)
 class PhantomBatch:
-    """A batch of phantoms, as groups of shapes of one kind and the conductivity around them.
+    """A batch of phantoms, as groups of shapes of one kind, the conductivity around them, and the medium if any.
 
     >>> batch = eit.EllipseSampler(seed=0).batch(0, 8)
     >>> len(batch), len(batch.phantom(3).shapes)
@@ -54,6 +55,8 @@ class PhantomBatch:
 
     groups: tuple[ShapeGroup, ...]
     outside: Float64[Tensor, "batch"]
+    medium: Medium | None = None
+    """How the conductivity around the shapes departs from `outside`; None where it does not."""
 
     def __len__(self) -> int:
         return len(self.outside)
@@ -64,19 +67,31 @@ class PhantomBatch:
         return self.outside.device
 
     def __getitem__(self, index: slice | Tensor) -> "PhantomBatch":
-        groups = tuple(g.mapped(lambda tensor: tensor[index]) for g in self.groups)
-        return PhantomBatch(groups, self.outside[index])
+        return self.mapped(lambda tensor: tensor[index])
 
     def __iter__(self) -> Iterator[Phantom]:
         return (self.phantom(k) for k in range(len(self)))
 
     def to(self, device: torch.device) -> "PhantomBatch":
         """The batch on another device."""
-        groups = tuple(g.mapped(lambda tensor: tensor.to(device)) for g in self.groups)
-        return PhantomBatch(groups, self.outside.to(device))
+        return self.mapped(lambda tensor: tensor.to(device))
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> "PhantomBatch":
+        """The batch with every tensor changed alike."""
+        groups = tuple(group.mapped(change) for group in self.groups)
+        medium = None if self.medium is None else self.medium.mapped(change)
+        return PhantomBatch(groups, change(self.outside), medium)
+
+    @property
+    def uneven(self) -> Bool[Tensor, "batch"]:
+        """Whether the conductivity around the shapes of a sample is not uniform."""
+        return torch.zeros_like(self.outside, dtype=torch.bool) if self.medium is None else self.medium.uneven
 
     def trimmed(self) -> "PhantomBatch":
-        """The batch without slots that no phantom uses: those in use come first, and only as many as the most need."""
+        """The batch without slots that no phantom uses, and without a medium that is uniform.
+
+        Slots in use come first, and only as many as the most need.
+        """
         groups = []
         for group in self.groups:
             most = int(group.present.sum(1).max())
@@ -89,7 +104,7 @@ class PhantomBatch:
                 groups.append(ShapeGroup(group.kind, group.parameters.gather(1, rows), **tensors))
             elif most:
                 groups.append(group)
-        return PhantomBatch(tuple(groups), self.outside)
+        return PhantomBatch(tuple(groups), self.outside, self.medium if bool(self.uneven.any()) else None)
 
     def outlined(self) -> "PhantomBatch":
         """The same conductivity by shapes whose level sets are quick; their parameters are others."""
@@ -97,17 +112,21 @@ class PhantomBatch:
         groups = (
             replace(g, kind=kind, parameters=rows) for g, (kind, rows) in zip(self.groups, kinds, strict=True)
         )
-        return PhantomBatch(tuple(groups), self.outside)
+        return PhantomBatch(tuple(groups), self.outside, self.medium)
 
     def with_conductivity(self, inside: float, outside: float) -> "PhantomBatch":
         """The same shapes with other conductivities."""
         checks.positive_number(inside, "inside conductivity")
         checks.positive_number(outside, "outside conductivity")
         groups = tuple(replace(g, inside=torch.full_like(g.inside, inside)) for g in self.groups)
-        return PhantomBatch(groups, torch.full_like(self.outside, outside))
+        return PhantomBatch(groups, torch.full_like(self.outside, outside), self.medium)
 
     def phantom(self, k: int) -> Phantom:
-        """Sample k as a Phantom in plain numbers."""
+        """Sample k as a Phantom in plain numbers; a medium that is not uniform has none."""
+        if bool(self.uneven[k]):
+            raise InputError(
+                f"phantom {k}: its medium is not uniform, so it is no list of shapes: use batch[{k} : {k + 1}]"
+            )
         found: list[tuple[int, Shape, float]] = []
         for group in self.groups:
             for slot in torch.nonzero(group.present[k]).flatten().tolist():
@@ -122,8 +141,14 @@ class PhantomBatch:
         return torch.cat([empty, *(g.level_sets(points) for g in self.groups)], 1).amin(1)
 
     def conductivity(self, points: Points) -> Float64[Tensor, "batch points"]:
-        """σ at the points: of the last shape in the list that contains the point, or `outside`."""
+        """σ at the points: of the last shape in the list that contains the point, or of the medium."""
+        sigma = self.materials(points)
+        return sigma if self.medium is None else sigma * self.medium.factor(points)
+
+    def materials(self, points: Points) -> Float64[Tensor, "batch points"]:
+        """σ at the points without its smooth factor: it jumps where σ does, and is constant in between."""
         sigma = self.outside[:, None].expand(-1, points.shape[-2])
+        sigma = sigma if self.medium is None else sigma * self.medium.phase(points)
         best = torch.full_like(sigma, -1, dtype=torch.int64)
         for group in self.groups:
             rank = torch.where(group.level_sets(points) < 0, group.rank[..., None], -1)
@@ -140,6 +165,9 @@ def stack(phantoms: Sequence[Phantom], device: torch.device | None = None) -> Ph
     >>> len(eit.stack([eit.Phantom([eit.circle((0.0, 0.0), r)]) for r in (0.3, 0.4)]))
     2
     """
+    if not isinstance(phantoms, Sequence) or not all(isinstance(one, Phantom) for one in phantoms):
+        hint = ": put it in a phantom, Phantom([shape])" if isinstance(phantoms, Shape) else ""
+        raise InputError(f"expected a Phantom or a list of them, got {checks.shown(phantoms)}{hint}")
     if not phantoms:
         raise InputError("expected at least one phantom, got an empty list")
     groups = tuple(g for kind in _kinds(phantoms) if (g := _group(kind, phantoms)) is not None)

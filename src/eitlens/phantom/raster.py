@@ -1,9 +1,10 @@
 """Phantoms on the grid of a domain: indicator, level set, conductivity and area fractions."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from eitlens.domain import Domain
@@ -11,11 +12,14 @@ from eitlens.errors import InputError
 from eitlens.memory import chunk_size
 from eitlens.phantom.base import Shape
 from eitlens.phantom.batch import PhantomBatch, ShapeGroup, as_batch
+from eitlens.phantom.medium import WAVES, Medium, field
 from eitlens.phantom.phantom import Phantom
 
 Phantoms = Phantom | Sequence[Phantom] | PhantomBatch
 _OUTLINE = 64  # points: those of an ellipse miss its extremes by 0.1 % of an axis, which its bounds make good
 _AT_ONCE = 64  # shapes whose nodes are looked at together: about what a CPU's cache holds
+CLASS_BOUND = math.log(2) / 2
+"""Of |log σ/σ0|, beyond which a node is resistive or conductive: half of that of the weakest inclusions, 2 and ½."""
 _TOUCHING = 1e-9  # of the half side: what rounding leaves between a shape and the boundary it touches
 
 
@@ -27,6 +31,27 @@ def level_set(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx 
 def conductivity(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx ny"]:
     """σ at the nodes."""
     return _on_nodes(domain, phantoms, PhantomBatch.conductivity)
+
+
+def materials(domain: Domain, phantoms: Phantoms) -> Float64[Tensor, "*batch nx ny"]:
+    """σ at the nodes without its smooth factor."""
+    return _on_nodes(domain, phantoms, PhantomBatch.materials)
+
+
+def factor(domain: Domain, medium: Medium) -> Float64[Tensor, "batch nx ny"]:
+    """The smooth factor of σ at the nodes."""
+    points = domain.nodes(medium.texture.device).flatten(0, 1)[None]
+    values = torch.cat([field(part, points) for part in torch.split(medium.texture, _AT_ONCE)]).exp()
+    return torch.unflatten(values, -1, domain.shape)
+
+
+def classes(log_sigma: Float[Tensor, "*any"]) -> Int64[Tensor, "*any"]:
+    """The class of a node by its log σ/σ0: 0 background, 1 resistive, 2 conductive.
+
+    >>> classes(torch.tensor([0.5, 1.0, 1.2, 2.0]).log()).tolist()
+    [1, 0, 0, 2]
+    """
+    return (log_sigma < -CLASS_BOUND) + 2 * (log_sigma > CLASS_BOUND)
 
 
 def indicator(domain: Domain, phantoms: Phantoms) -> Bool[Tensor, "*batch nx ny"]:
@@ -122,7 +147,7 @@ def _on_nodes(
 
 def _chunks(batch: PhantomBatch, points: int) -> Iterator[PhantomBatch]:
     """Parts of the batch whose level sets at the points fit the cache of a CPU (8 MB) or the memory of a GPU."""
-    values = points * (1 + sum(g.present.shape[1] for g in batch.groups))
+    values = points * (1 + sum(g.present.shape[1] for g in batch.groups) + WAVES * (batch.medium is not None))
     size = max(1, 2**20 // values) if batch.device.type == "cpu" else chunk_size(64 * values, batch.device)
     return (batch[k : k + size] for k in range(0, len(batch), size))
 

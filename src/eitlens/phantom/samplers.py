@@ -1,4 +1,4 @@
-"""Random phantoms of ellipses or of polygons, and the samplers by name."""
+"""Random phantoms of ellipses or of polygons."""
 
 import math
 from dataclasses import dataclass
@@ -12,13 +12,12 @@ from eitlens import checks, random
 from eitlens.errors import InputError
 from eitlens.phantom.base import Shape
 from eitlens.phantom.ellipse import Ellipse
-from eitlens.phantom.objects import ObjectSampler
 from eitlens.phantom.polygon import Polygon
 from eitlens.phantom.sampling import Attempt, Range, Sampler
-from eitlens.registry import Registry
 
 PER_ELLIPSE = 5
 """Uniform numbers an ellipse is made of."""
+_MOST = 1_000_000  # shapes of a phantom: their numbers fill 40 MB
 EllipseRows = Float64[Tensor, "*batch ellipses 5"]
 """Parameters of several ellipses: (cx, cy, a, b, angle)."""
 
@@ -108,17 +107,6 @@ class PolygonSampler(Sampler):
         return self.corners * self.radius[0] ** 2 * (math.sin(sector) + math.sin(3 * sector)) / 4
 
 
-def _accepted(name: str, thing: object) -> type[Sampler]:
-    if not (isinstance(thing, type) and issubclass(thing, Sampler)):
-        raise InputError(f"sampler {name!r}: expected a class that derives from Sampler, got {thing!r}")
-    return thing
-
-
-SAMPLERS: Registry[type[Sampler]] = Registry(
-    "sampler", {"ellipses": EllipseSampler, "polygons": PolygonSampler, "objects": ObjectSampler}, _accepted
-)
-
-
 def _between(limits: Range, u: Tensor) -> Tensor:
     return limits[0] + (limits[1] - limits[0]) * u
 
@@ -140,3 +128,4 @@ def _check(sampler: EllipseSampler | PolygonSampler, least_area: float, **ranges
             f"{count} disjoint shapes with an area of at least {least_area:.2g} each do not fit into "
             f"|x|, |y| <= {extent}, an area of {room:.2g}: take fewer or smaller shapes"
         )
+    checks.size(count, f"{type(sampler).__name__}: count", _MOST)

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
+from eitlens import checks
 from eitlens.domain.base import CPU
-from eitlens.errors import ConvergenceError
+from eitlens.errors import ConvergenceError, InputError
 from eitlens.phantom.base import Shape
 from eitlens.phantom.batch import PhantomBatch, of_rows
 from eitlens.phantom.phantom import Phantom
@@ -16,6 +17,7 @@ from eitlens.phantom.phantom import Phantom
 Range = tuple[float, float]
 Attempt = int | Int64[Tensor, "*#batch"]
 _ATTEMPTS, _ROUNDS = 16, 512  # draws at once, to fill a GPU, and how often before giving up: 8192 draws
+_MOST = 1_000_000  # phantoms of a batch: their numbers fill gigabytes
 OUTLINE = 48
 """Points of an outline, for distances: of the longest ellipse they are 0.05 apart, about the gap."""
 
@@ -60,6 +62,8 @@ class Sampler(ABC):
 
     def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
         """The phantoms start … stop - 1."""
+        if not 0 <= checks.whole(start, "start") < checks.whole(stop, "stop") <= start + _MOST:
+            raise InputError(f"expected 0 <= start < stop, at most {_MOST} phantoms, got {start} and {stop}")
         return self.sample(torch.arange(start, stop, device=device))
 
     def phantom(self, k: int) -> Phantom:

@@ -140,6 +140,41 @@ class Star(SmoothShape):
         point = parameters[..., None, :2] + radius * out
         return Curve(point, slope * out + radius * left, (bend - radius) * out + 2 * slope * left)
 
+    @classmethod
+    def level_set(
+        cls, parameters: Float64[Tensor, "*#batch parameters"], points: Float64[Tensor, "*#batch points 2"]
+    ) -> Float64[Tensor, "*#batch points"]:
+        """(r - R(θ)) / √(1 + R'²/R²): the distance to the outline where it is near, negative inside."""
+        x, y = (points - parameters[..., None, :2]).unbind(-1)
+        r = (x.square() + y.square()).clamp(min=1e-300).sqrt()  # a root has no slope at 0
+        radius, slope = _radius_at(parameters, torch.atan2(y, x))
+        value: Tensor = (r - radius) / (1 + (slope / radius).square()).sqrt()
+        return value
+
+    @classmethod
+    def within(
+        cls,
+        parameters: Float64[Tensor, "*#batch parameters"],
+        points: Float64[Tensor, "*#batch points 2"],
+        gap: float,
+    ) -> Bool[Tensor, "*#batch points"]:
+        """Whether a point is inside or about `gap` away: by the level set, which is no exact distance farther off."""
+        return cls.level_set(parameters, points) <= gap
+
+    @classmethod
+    def outlined(
+        cls, parameters: Float64[Tensor, "*batch parameters"]
+    ) -> tuple[type[Shape], Float64[Tensor, "*batch numbers"]]:
+        """Itself: R(θ) is quicker than a polygon of many corners."""
+        return cls, parameters
+
+    @classmethod
+    def outline(
+        cls, parameters: Float64[Tensor, "*batch parameters"], count: int
+    ) -> Float64[Tensor, "*batch nodes 2"]:
+        """The curve itself."""
+        return cls.curve(parameters, count).point
+
 
 @dataclass(frozen=True)
 class RoundedPolygon(SmoothShape):
@@ -241,6 +276,18 @@ def _radius(parameters: Float64[Tensor, "*batch parameters"], theta: Tensor) -> 
     slope = sine @ (order * c) - cosine @ (order * s)
     bend = -(cosine @ (order**2 * c)) - sine @ (order**2 * s)
     return parameters[..., 2:3] + cosine @ c + sine @ s, slope, bend
+
+
+def _radius_at(
+    parameters: Float64[Tensor, "*#batch parameters"], theta: Float64[Tensor, "*#batch points"]
+) -> tuple[Tensor, Tensor]:
+    """R and R' of stars at an angle for each point."""
+    radius, slope = parameters[..., 2:3], torch.zeros_like(theta)
+    for k in range(1, (parameters.shape[-1] - 1) // 2):
+        cosine, sine = parameters[..., 2 * k + 1, None], parameters[..., 2 * k + 2, None]
+        c, s = torch.cos(k * theta), torch.sin(k * theta)
+        radius, slope = radius + cosine * c + sine * s, slope + k * (sine * c - cosine * s)
+    return radius, slope
 
 
 class _Corners(NamedTuple):

@@ -9,13 +9,16 @@ from eitlens.errors import InputError
 from eitlens.phantom import PhantomBatch, Shape
 from eitlens.phantom.batch import ShapeGroup
 from eitlens.phantom.kinds import KINDS, name_of
+from eitlens.phantom.medium import Medium
 
-_OUTSIDE = "phantom.outside"
+_OUTSIDE, _MEDIUM = "phantom.outside", "phantom.medium."
 
 
 def to_tensors(batch: PhantomBatch) -> dict[str, Tensor]:
-    """`phantom.outside` and, for each kind of shape, `phantom.<kind>.{parameters, present, rank, inside}`."""
+    """`phantom.outside`, for each kind of shape `phantom.<kind>.{parameters, present, rank, inside}`; the medium."""
     tensors = {_OUTSIDE: batch.outside}
+    if batch.medium is not None:
+        tensors |= {_MEDIUM + name: part for name, part in batch.medium.tensors.items()}
     for group in batch.groups:
         tensors |= {_prefix(group.kind) + name: part for name, part in group.tensors.items()}
     return tensors
@@ -27,11 +30,16 @@ def from_tensors(tensors: Mapping[str, Tensor]) -> PhantomBatch | None:
         return None
     groups = []
     for kind in KINDS.values():
-        prefix = _prefix(kind)
-        parts = {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+        parts = _below(_prefix(kind), tensors)
         if parts:
             groups.append(ShapeGroup(kind, **parts))
-    return PhantomBatch(tuple(groups), tensors[_OUTSIDE])
+    medium = _below(_MEDIUM, tensors)
+    return PhantomBatch(tuple(groups), tensors[_OUTSIDE], Medium(**medium) if medium else None)
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
 
 
 def join(batches: Sequence[PhantomBatch]) -> PhantomBatch:
@@ -46,7 +54,16 @@ def join(batches: Sequence[PhantomBatch]) -> PhantomBatch:
         )
         for first, *others in zip(*(batch.groups for batch in batches), strict=True)
     ]
-    return PhantomBatch(tuple(groups), torch.cat([batch.outside for batch in batches]))
+    media = [batch.medium for batch in batches if batch.medium is not None]
+    if 0 < len(media) < len(batches):
+        raise InputError("phantoms of different make cannot be joined: some have a medium and others none")
+    medium = (
+        {name: torch.cat([one.tensors[name] for one in media]) for name in media[0].tensors}
+        if media
+        else None
+    )
+    outside = torch.cat([batch.outside for batch in batches])
+    return PhantomBatch(tuple(groups), outside, None if medium is None else Medium(**medium))
 
 
 def _prefix(kind: type[Shape]) -> str:

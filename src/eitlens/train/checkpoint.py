@@ -73,7 +73,7 @@ def _progress(path: Path, header: str | None, remedy: str) -> Progress:
     try:
         values: Any = json.loads(header or "")
         found = Progress(**known_keys(values, Progress, str(path)))
-    except (ValueError, TypeError) as error:
+    except (RecursionError, ValueError, TypeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a checkpoint of a training run: {remedy}") from None

@@ -14,9 +14,10 @@ from eitlens.checks import at_least, choose, known_keys
 from eitlens.dataset import DataConfig
 from eitlens.errors import InputError
 from eitlens.evaluate.metrics import METRICS
+from eitlens.evaluate.phases import PHASE_METRICS
 from eitlens.feed import Noise
 from eitlens.files import read_json
-from eitlens.train.losses import LOSS_NAMES, LossName
+from eitlens.train.losses import LOSS_NAMES, PHASES, LossName
 from eitlens.train.schedule import Schedule
 
 Precision = Literal["32", "tf32", "bf16"]
@@ -81,8 +82,8 @@ class TrainConfig:
         network, data, noise: what learns from what. The noise is fresh in every epoch, and for validation the
             same each time.
         augment: move samples by the symmetries of the square that the currents allow.
-        input: `harmonic` for the channels of `Features`, `gaussian` for the codes of `Codes`, which networks that
-            read codes need.
+        input: `harmonic` for the channels of `Features`, or what `feature.substitutes` puts in their place: `boundary`,
+            `potential`, `code-fields`; `gaussian` for the codes of `Codes`, which networks that read codes need.
         counts: numbers of currents, one of which each sample keeps; empty for all of them.
         gradient: `exact`, or the published code's differences, `repo`.
         scale: divide each input channel by its root mean square over training samples.
@@ -95,6 +96,7 @@ class TrainConfig:
         epochs, samples, minutes: how long; exactly one of them is not 0. With `minutes` the schedule follows
             the clock, interruptions not counted, and the run is not reproducible to the bit.
         precision: of the network; the physics is always float64.
+        exact_input: do not round the input to bfloat16 in training, where the network computes in that.
         compile: mode of torch.compile.
         average: decay of the running mean of the weights that is validated and kept; 0 for none.
         select: the metric of validation that chooses the weights to keep.
@@ -123,6 +125,7 @@ class TrainConfig:
     samples: int = 0
     minutes: float = 0.0
     precision: Precision = "32"
+    exact_input: bool = False
     compile: Compile = "off"
     average: float = 0.0
     select: str = "paper_l2"
@@ -135,7 +138,7 @@ class TrainConfig:
         choose("loss", self.loss, LOSS_NAMES)
         choose("precision", self.precision, get_args(Precision))
         choose("compile", self.compile, get_args(Compile))
-        choose("select", self.select, tuple(METRICS))
+        choose("select", self.select, self.metrics)
         choose("optimiser", self.optimiser, ("adam", "muon"))
         if not isinstance(self.counts, list | tuple) or any(type(c) is not int or c < 1 for c in self.counts):
             raise InputError(f"counts: expected a list of numbers of currents >= 1, got {self.counts!r}")
@@ -151,6 +154,16 @@ class TrainConfig:
         given = [value for value in lengths.values() if value]
         if len(given) != 1 or not 0 < given[0] < math.inf:
             raise InputError(f"how long to train: expected one of epochs, samples, minutes, got {lengths}")
+
+    @property
+    def phased(self) -> bool:
+        """Whether classes and log σ are learned, not a mask."""
+        return self.loss == PHASES
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What is measured in validation, by name."""
+        return (*METRICS, *PHASE_METRICS) if self.phased else tuple(METRICS)
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain JSON values."""

@@ -125,10 +125,11 @@ _GIT_SECONDS = 10  # a run waits no longer for a repository on a slow disk
 def git_state() -> dict[str, Any]:
     """The version of eitlens and torch, and the commit where eitlens runs from a repository.
 
-    A machine that has an export of a commit (`git archive`) is told which by the variable EITLENS_COMMIT.
+    `changed` is whether the package differs from that commit; new results beside it do not count. A machine that
+    has an export of a commit (`git archive`) is told which by the variable EITLENS_COMMIT.
     """
-    home, exported = Path(__file__).parent, os.environ.get("EITLENS_COMMIT")
-    questions = (("rev-parse", "HEAD"), ("status", "--porcelain"))
+    home, exported = Path(__file__).parents[1], os.environ.get("EITLENS_COMMIT")
+    questions = (("rev-parse", "HEAD"), ("status", "--porcelain", "--", "."))
     commit, changes = (exported, "") if exported else (_git(home, *words) for words in questions)
     return {
         "eitlens": __version__,

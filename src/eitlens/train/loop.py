@@ -16,7 +16,6 @@ from torch import distributed as dist
 
 from eitlens.device import float32_products
 from eitlens.errors import InputError
-from eitlens.evaluate.metrics import METRICS
 from eitlens.files import write_json
 from eitlens.random import mixed
 from eitlens.train import optimiser
@@ -29,7 +28,7 @@ from eitlens.train.setup import TrainingParts, check_batch, create_network, prep
 from eitlens.train.state import State
 from eitlens.train.supply import Supply
 
-COLUMNS = ("step", "epoch", "samples", "progress", "lr", "loss", "images_per_second", "seconds", *METRICS)
+COLUMNS = ("step", "epoch", "samples", "progress", "lr", "loss", "images_per_second", "seconds")
 
 
 def train(
@@ -82,11 +81,16 @@ class Loop:
         self.loss, self.tracker = LOSSES[config.loss], setup.tracker
         self.state = State(setup, run, config.select)
         self.state.restore()
+        if self.processes.broadcast(self.tracker.step) != self.tracker.step:
+            raise InputError(
+                f"{run.path}: this process finds another checkpoint here than the first: give a folder on a disk that "
+                "all machines see"
+            )
         self.loss_sum = torch.zeros((), device=setup.device)
         self.parameters = list(setup.network.parameters())
         if self.processes.first:
             setup.features.save(run.path)
-            self.log = Log(run.log, COLUMNS, self.tracker.step)
+            self.log = Log(run.log, (*COLUMNS, *config.metrics), self.tracker.step)
         self.reported = self.saved = time.monotonic()
         self.reported_step = self.tracker.step
 
@@ -108,7 +112,8 @@ class Loop:
         self.lr, beta1 = config.schedule(self.tracker.advance())
         optimiser.adjust(setup.optimisers, self.lr, beta1)
         setup.module.zero_grad(set_to_none=True)
-        loss = self.loss(self.processes.logits(setup.module, example.features), example.target)
+        outputs = self.processes.logits(setup.module, example.features, config.exact_input)
+        loss = self.loss(outputs, example.target)
         loss.backward()  # type: ignore[no-untyped-call]
         if config.clip:
             torch.nn.utils.clip_grad_norm_(self.parameters, config.clip)
@@ -174,7 +179,7 @@ class Loop:
             "device": _device_name(self.setup.device),
             "loss": row["loss"],
             "best": self.state.best,
-            "last": {name: row[name] for name in METRICS},
+            "last": {name: row[name] for name in self.config.metrics},
             "made_with": git_state(),
         }
         if self.processes.first:

@@ -1,4 +1,7 @@
-"""Losses of the training. z are logits, t the true indicator, p = sigmoid(z), all (B, 1, n, n)."""
+"""Losses of the training. z are logits, t the true indicator, p = sigmoid(z), all (B, 1, n, n).
+
+`phases` is another: of the five outputs of networks such as `worlds`, and log σ (`models.worlds.phase_loss`).
+"""
 
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -9,9 +12,10 @@ from torch import distributed as dist
 from torch.nn import functional as fn
 
 from eitlens.evaluate.metrics import INSIDE, OUTSIDE
+from eitlens.models.worlds import phase_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-LossName = Literal["bce", "weighted-bce", "soft-dice", "l2"]
+LossName = Literal["bce", "weighted-bce", "soft-dice", "l2", "phases"]
 LOSS_NAMES: tuple[LossName, ...] = get_args(LossName)
 
 _GUARD = 1e-8  # of the published code: a sample without inclusion has a weight, too
@@ -50,4 +54,12 @@ def l2(logits: Tensor, target: Tensor) -> Tensor:
     return (error / (OUTSIDE + jump * target).flatten(1).square().sum(1)).mean()
 
 
-LOSSES: dict[LossName, Loss] = {"bce": bce, "weighted-bce": weighted_bce, "soft-dice": soft_dice, "l2": l2}
+PHASES: LossName = "phases"
+"""The loss of networks of classes and log σ: its target is log σ."""
+LOSSES: dict[LossName, Loss] = {
+    "bce": bce,
+    "weighted-bce": weighted_bce,
+    "soft-dice": soft_dice,
+    "l2": l2,
+    PHASES: phase_loss,
+}

@@ -49,6 +49,40 @@ _UIT_SMALL = replace(
     compile="reduce-overhead",
 )
 
+# The flagship again, on overlapping and disjoint ellipses together: the limit is for disjoint ones.
+_BOTH = replace(
+    _FLAGSHIP,
+    name="flagship-both",
+    data=replace(_FLAGSHIP.data, stream=data_preset("paper-both")),
+    samples=3_500_000,
+    exact_input=True,
+)
+# The paper's own network, in its size: what it reaches where data are no limit.
+_UIT = replace(
+    _UIT_SMALL,
+    name="uit-endless",
+    network=NetworkConfig("uit"),
+    data=_BOTH.data,
+    batch=64,
+    samples=2_500_000,
+    exact_input=True,
+)
+# A network that assumes neither contrast nor form: classes and log σ, under the paper's noise, white noise, or both.
+_WORLDS = replace(
+    _FLAGSHIP,
+    name="worlds",
+    network=NetworkConfig("worlds"),
+    data=replace(_FLAGSHIP.data, stream=data_preset("worlds"), bank=240_000),
+    noise=Noise((1e-3, 0.25), "spread", (1e-3, 0.2)),
+    input="scaled-gaussian",
+    loss="phases",
+    select="class_entropy",
+    samples=3_500_000,
+    exact_input=True,
+    seed=20261119,
+)
+_TINY = {"modes": 64, "width": 64, "layers": 2, "heads": 2, "hidden": 64, "fine": 16, "grid": 4, "waves": 4}
+
 PRESETS: dict[str, TrainConfig] = {
     config.name: config
     for config in (
@@ -68,6 +102,24 @@ PRESETS: dict[str, TrainConfig] = {
             average=0.9,
             validate_every=32,
             log_every=8,
+            checkpoint_every=5.0,
+        ),
+        _BOTH,
+        _UIT,
+        _WORLDS,
+        # The same on bodies of 32 cells a side: the whole path in a minute on a CPU.
+        replace(
+            _WORLDS,
+            name="worlds-smoke",
+            network=NetworkConfig("worlds", _TINY),
+            data=SourceConfig(stream=data_preset("worlds-smoke"), block=64, bank=192, validation=32),
+            batch=16,
+            samples=1600,
+            precision="32",
+            compile="off",
+            average=0.9,
+            validate_every=50,
+            log_every=10,
             checkpoint_every=5.0,
         ),
     )

@@ -58,15 +58,16 @@ class Processes:
         """A context in which the network computes in the precision of the run."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
 
-    def logits(self, module: nn.Module, features: Tensor) -> Tensor:
+    def logits(self, module: nn.Module, features: Tensor, exact: bool = False) -> Tensor:
         """The logits of a training step in float32, computed in the precision of the run.
 
         In bfloat16 the features are rounded before the network sees them, though not in validation: in training the
         16 bits of `models.layers.exact_conv` and the float32 of first layers are lost. Lightning's Fabric did the same
         when the networks of Table 1 and those of the package were trained; rounded still, new runs compare with them.
+        An `exact` input is not rounded.
         """
         with self.autocast():
-            rounded = features.bfloat16() if self.precision == "bf16" else features
+            rounded = features.bfloat16() if self.precision == "bf16" and not exact else features
             return cast(Tensor, module(rounded)).float()
 
     def sum(self, values: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from eitlens.train import optimiser
 from eitlens.train.average import Average
 from eitlens.train.config import Compile, TrainConfig
 from eitlens.train.examples import ExampleFeed
+from eitlens.train.losses import PHASES
 from eitlens.train.norm import share_norms
 from eitlens.train.processes import Processes
 from eitlens.train.progress import ProgressTracker
@@ -63,10 +64,13 @@ def create_network(config: TrainConfig, currents: int) -> Network:
     torch.manual_seed(config.seed)
     chosen = config.network
     network = models.create(chosen.preset, currents=currents, faithful=chosen.faithful, **chosen.settings)
-    if config.input != network.reads:
+    if network.reads not in (config.input, INPUTS[config.input].replaces):
         raise InputError(
             f"{chosen.preset} reads {network.reads} input, the recipe has {config.input}: set input={network.reads}"
         )
+    if network.phased != config.phased:
+        fix = f"set loss={PHASES}" if network.phased else "take a network such as worlds, or another loss"
+        raise InputError(f"{chosen.preset} and the loss {config.loss} do not fit together: {fix}")
     return network
 
 
@@ -84,7 +88,7 @@ def prepare(
     average = Average(network, config.average) if config.average else None
     module = _compiled(processes.wrap(network), network, config.compile)
     source = supply.source(config.batch, config.seed, processes)
-    pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed)
+    pipeline = Pipeline(features, config.noise, config.augment, config.counts, config.seed, config.phased)
     return TrainingParts(
         processes,
         features,
@@ -98,7 +102,7 @@ def prepare(
         ),
         Validator(
             supply.split("validation", device),
-            Pipeline(features, config.noise, counts=config.counts),
+            Pipeline(features, config.noise, counts=config.counts, sigma=config.phased),
             processes,
             equal_batches=config.compile != "off",
         ),
@@ -131,9 +135,10 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
         currents=supply.currents,
         gradient=config.gradient,
         scale=config.scale,
-        modes=getattr(network.config, "modes", 0) or 0,
         fewest=min(config.counts, default=0),
     )
+    own = getattr(network.config, "modes", 0) if config.input == network.reads else 0
+    recipe = replace(recipe, modes=own) if own else recipe
 
     def samples(count: int) -> Data:
         # A recipe has a few training samples of its own; many are taken from the stream itself.
@@ -142,7 +147,7 @@ def _input(config: TrainConfig, supply: Supply, network: Network, device: torch.
         bank = min(count, supply.config.bank or count)
         return replace(supply, config=replace(supply.config, bank=bank)).bank(config.seed, device).difference
 
-    return INPUTS[network.reads].fitted(recipe, samples)
+    return INPUTS[config.input].fitted(recipe, samples)
 
 
 def _compiled(module: nn.Module, network: Network, mode: Compile) -> nn.Module:

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from eitlens.dataset import Samples
 from eitlens.evaluate.metrics import METRICS, per_sample
+from eitlens.evaluate.phases import PHASE_METRICS, phased_metrics
 from eitlens.feed import Pipeline
 from eitlens.train.processes import Processes
 
@@ -23,6 +24,8 @@ class Validator:
         self.count = len(samples)
         rows = torch.arange(processes.rank, self.count, processes.world, device=samples.index.device)
         self._samples, self._pipeline, self._processes = samples[rows], pipeline, processes
+        self._phased = pipeline.sigma
+        self._names = (*METRICS, *PHASE_METRICS) if pipeline.sigma else tuple(METRICS)
         self._batch = equal_batch(len(rows)) if equal_batches else BATCH
 
     @torch.no_grad()
@@ -30,17 +33,20 @@ class Validator:
         """The mean of each metric over all samples, each counted once; one wait for the device."""
         training = network.training
         network.eval()
-        totals = torch.zeros(len(METRICS), dtype=torch.float64, device=self._samples.index.device)
+        totals = torch.zeros(len(self._names), dtype=torch.float64, device=self._samples.index.device)
         with self._processes.autocast():
             for start in range(0, len(self._samples), self._batch):
                 totals += self._sums(network, self._samples[start : start + self._batch])
         network.train(training)
         means = self._processes.sum(totals) / self.count
-        return dict(zip(METRICS, means.tolist(), strict=True))
+        return dict(zip(self._names, means.tolist(), strict=True))
 
     def _sums(self, network: nn.Module, samples: Samples) -> Tensor:
         example = self._pipeline(samples)
-        values = per_sample(network(example.features).float(), example.target)
+        outputs = network(example.features).float()
+        values = (
+            phased_metrics(outputs, example.target) if self._phased else per_sample(outputs, example.target)
+        )
         return torch.stack([value.sum() for value in values.values()])
 
 

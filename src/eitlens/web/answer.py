@@ -67,6 +67,10 @@ def answer_upload(
 ) -> dict[str, Any]:
     """Image an uploaded measurement."""
     check()
+    if measurement.domain.name != BODY.name:
+        raise InputError(
+            f"this file is of a {measurement.domain.name}: choose Tank at the top, and open it there"
+        )
     with np.errstate(over="ignore", invalid="ignore"):  # numbers that overflow are refused just below
         difference = measurement.prepare(CurrentsConfig(count=MOST_CURRENTS), 1, BODY).difference
     checks.finite(difference, "f - f0")
@@ -110,7 +114,7 @@ def _network(imager: Imager, seen: Seen) -> dict[str, Any]:
     try:
         made = imager(seen.measurement, misfit=not seen.quick)
     except InputError as error:
-        return {"reason": str(error)}
+        return {"reason": encoding.plain(error)}
     spread = None if made.uncertainty is None else encoding.field(made.uncertainty, 0.0, 0.5)
     return {
         "image": encoding.field(made.image, 0.0, 1.0),

@@ -1,6 +1,7 @@
-"""Arrays on their way to the page: base64 of bytes for pictures, of float32 for curves."""
+"""Arrays and reasons on their way to the page: base64 of bytes for pictures, of float32 for curves."""
 
 import base64
+import re
 from typing import Any
 
 import torch
@@ -22,6 +23,21 @@ def field(
 def curves(values: Float[Tensor, "currents boundary"]) -> dict[str, Any]:
     """Boundary functions as float32, one row a current."""
     return {"rows": values.shape[0], "floats": _text(values.to(torch.float32))}
+
+
+def plain(reason: object) -> str:
+    """A reason without the parts that name options of the command line, which the page does not have.
+
+    >>> from eitlens.web.encoding import plain
+    >>> plain("this method needs a reference: give --reference")
+    'this method needs a reference'
+    """
+    inner = re.sub(r"\s*\([^()]*--[^()]*\)", "", str(reason))
+    first, *others = re.split(r"(?<=[:;]) ", inner)
+    kept = first
+    for part in others:
+        kept += "" if "--" in part else f" {part}"
+    return kept.rstrip(" :;,")
 
 
 def _text(values: Tensor) -> str:

@@ -1,19 +1,18 @@
 """The page as static files: it computes in the browser and can be put on any host."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eitlens import __version__, imaging
 from eitlens.errors import InputError
+from eitlens.files import fresh_folder, make_folder, write_atomically, write_json
 from eitlens.imaging.calibration import Calibration
 from eitlens.imaging.imager import Imager
-from eitlens.web.assets import page
+from eitlens.web.assets import CONTENT_SECURITY_POLICY, page
 from eitlens.web.drawing import BODY
 from eitlens.web.gallery import Gallery, describe
 from eitlens.web.graphs import Graph, write_classical, write_network
-from eitlens.web.guard import CONTENT_SECURITY_POLICY
 from eitlens.web.runtime import place_runtime
 
 SHOWN = 100  # cells a side of the classical image
@@ -24,12 +23,17 @@ def export_page(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterato
     """Write the page into `folder`, new or empty; tells what it has done as it goes."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: it is there already and not empty: give another folder")
+    with fresh_folder(folder) as building:
+        yield from _fill(building, gallery, runtime)
+
+
+def _fill(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterator[str]:
     place_runtime(folder / _FOLDERS[1], runtime)
     yield "onnxruntime-web"
     for name, asset in page().items():
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_with_policy(asset.content) if name == "index.html" else asset.content)
+        make_folder(target.parent)
+        write_atomically(target, _with_policy(asset.content) if name == "index.html" else asset.content)
     yield "the page"
     graphs = folder / _FOLDERS[0]
     classical = write_classical(SHOWN, graphs / "classical.onnx")
@@ -46,7 +50,7 @@ def export_page(folder: Path, gallery: Gallery, runtime: Path | None) -> Iterato
         "classical": f"{_FOLDERS[0]}/{classical.file}",
         "models": models,
     }
-    (folder / "settings.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    write_json(folder / "settings.json", settings, indent=1)
 
 
 def export_network(model: str, path: Path) -> Graph:

@@ -44,6 +44,11 @@ class Gallery:
 
 
 def describe(imager: Imager) -> dict[str, Any]:
-    """The description of a network for the page: its name, and how many currents it reads."""
+    """The description of a network for the page: its name, how many currents it reads, the most noise it knows."""
     reader = imager.reader
-    return {"name": imager.name, "fewest": reader.fewest, "most": reader.currents.count}
+    return {
+        "name": imager.name,
+        "fewest": reader.fewest,
+        "most": reader.currents.count,
+        "noisiest": imager.noisiest,
+    }

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from eitlens.classical.dsm import compare, probing
 from eitlens.errors import InputError
 from eitlens.feature.codes import completed
+from eitlens.files import fresh, make_folder
 from eitlens.models.export import need_packages, run_graph, write_graph
 from eitlens.models.trained import Trained
 from eitlens.web.drawing import BODY
@@ -86,16 +87,22 @@ def _write(module: nn.Module, cases: Cases, path: Path, outputs: list[str]) -> G
     first, _ = cases[0]
     with torch.no_grad():
         module(first)  # makes the constants that tracing must find ready
-    write_graph(module, path, outputs, difference=first)
+    make_folder(path.parent)
+    with fresh(path) as (partial,):
+        write_graph(module, partial, outputs, difference=first)
+        error = _error(partial, cases)
+        if not error <= TOLERANCE:
+            raise InputError(
+                f"{path.name}: onnxruntime differs from PyTorch by {error:.1e}: it cannot be exported"
+            )
+    return Graph(path.name, error)
+
+
+def _error(path: Path, cases: Cases) -> float:
+    """The largest difference from what is expected; nan if one of them is."""
     errors = [
         (found - wanted).abs().max() / wanted.abs().max()
         for sample, expected in cases
         for found, wanted in zip(run_graph(path, difference=sample), expected, strict=True)
     ]
-    error = float(torch.stack([one.double() for one in errors]).max())  # nan if one of them is
-    if not error <= TOLERANCE:
-        path.unlink()
-        raise InputError(
-            f"{path.name}: onnxruntime differs from PyTorch by {error:.1e}: it cannot be exported"
-        )
-    return Graph(path.name, error)
+    return float(torch.stack([one.double() for one in errors]).max())

@@ -72,6 +72,7 @@ class Jobs:
     _waiting: "deque[_Job]" = field(default_factory=deque)
     _running: "set[_Job]" = field(default_factory=set)
     _pace: float = _FIRST_GUESS
+    _closed: bool = False
 
     def __post_init__(self) -> None:
         # With more threads than cores the small products of the solvers fight each other.
@@ -80,7 +81,8 @@ class Jobs:
     async def run(self, client: str, work: Work, budget: float | None = None) -> Any:
         """The result of `work`, in the client's turn; work of the same client that is still under way is given up."""
         self._supersede(client)
-        if len(self._waiting) >= self.most_waiting or (self._waiting and self._wait() > self.longest_wait):
+        late = bool(self._waiting) and self._wait() > self.longest_wait
+        if self._closed or late or len(self._waiting) >= self.most_waiting:
             raise self._busy()
         answer = asyncio.get_running_loop().create_future()
         job = _Job(client, work, answer, self.budget if budget is None else budget)
@@ -95,7 +97,12 @@ class Jobs:
             raise
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Stop all work, and let the threads end."""
+        self._closed = True
+        for job in [*self._waiting, *self._running]:
+            job.stale = True
+            self._leave(job)
+            _fail(job, BusyError(1))
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _wait(self) -> float:
@@ -135,7 +142,7 @@ class Jobs:
             raise TooLongError
 
     def _start(self) -> None:
-        while self._waiting and len(self._running) < self.workers:
+        while self._waiting and len(self._running) < self.workers and not self._closed:
             job = self._waiting.popleft()
             self._running.add(job)
             done = asyncio.get_running_loop().run_in_executor(self._pool, self._timed, job)

@@ -3,10 +3,14 @@
 import ipaddress
 import socket
 import sys
+from contextlib import suppress
 
 from rich.console import Console
 
 from eitlens.errors import InputError
+
+_GRACE = 4
+"""Seconds to stop in at the most; connections are closed before (`web/connections.py`)."""
 
 
 def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tuple[str, ...]) -> None:
@@ -15,6 +19,7 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
         import uvicorn
 
         from eitlens.web.app import create
+        from eitlens.web.connections import Connection
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs the package {error.name}: pip install 'eitlens[web]'") from None
     from eitlens.web.gallery import Gallery
@@ -31,8 +36,16 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
     if address.is_unspecified:
         console.print(f"from other machines: http://{own[0]}:{port}, or by the address of this one")
     app = create(gallery, names=(host, *own, *names))
-    config = uvicorn.Config(app, log_level="warning", server_header=False, limit_concurrency=512)
-    uvicorn.Server(config).run(sockets=[listener])
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_level="error",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    with suppress(KeyboardInterrupt):  # the way to end it
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from eitlens.errors import InputError
+from eitlens.files import copy_files, make_folder, write_atomically
 
 VERSION = "1.30.0"
 FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
@@ -30,9 +31,7 @@ def place_runtime(target: Path, folder: Path | None) -> None:
     for name in FILES:
         if not (found / name).is_file():
             raise InputError(f"{source}: no {name} in it: expected the dist folder of {_PACKAGE} {VERSION}")
-    target.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        shutil.copyfile(found / name, target / name)
+    copy_files((found / name for name in FILES), target)
 
 
 def cache_folder() -> Path:
@@ -69,7 +68,7 @@ def _version(described: dict[str, Any]) -> dict[str, Any]:
 
 def _unpack(content: bytes, folder: Path) -> None:
     """Write the files we need, each under our own name."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
         for name in FILES:
             try:
@@ -78,9 +77,7 @@ def _unpack(content: bytes, folder: Path) -> None:
                 member = None
             if member is None:
                 raise InputError(f"{_PACKAGE} {VERSION} holds no {name}: {_HELP}")
-            partial = folder / f".{name}.partial"
-            partial.write_bytes(member.read())
-            partial.replace(folder / name)
+            write_atomically(folder / name, member.read())
 
 
 def registry() -> str:

@@ -19,17 +19,17 @@ Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
 Names = Annotated[tuple[Name, ...], Field(max_length=MOST_MODELS)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     """No unknown keys, no text for numbers, no NaN or infinity."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-def _phantom(shapes: object) -> Phantom:
-    """The phantom of shapes as they are in a file, within the limits of the page."""
-    if not isinstance(shapes, list) or not 1 <= len(shapes) <= MOST_SHAPES:
-        raise InputError(f"expected a list of 1 to {MOST_SHAPES} shapes")
-    corners = [_corners(shape) for shape in shapes]  # before the shapes are made, which takes time
+def phantom_within(shapes: object, fewest: int) -> Phantom:
+    """The phantom of at least so many shapes as they are in a file, within the limits of the page."""
+    if not isinstance(shapes, list) or not fewest <= len(shapes) <= MOST_SHAPES:
+        raise InputError(f"expected a list of {fewest} to {MOST_SHAPES} shapes")
+    corners = [0, *map(_corners, shapes)]  # before the shapes are made, which takes time
     if max(corners) > MOST_VERTICES or sum(corners) > MOST_IN_ALL:
         given = f"{max(corners)} and {sum(corners)}"
         raise InputError(f"vertices: at most {MOST_VERTICES} a polygon and {MOST_IN_ALL} in all, got {given}")
@@ -45,11 +45,13 @@ def _corners(shape: object) -> int:
     return len(vertices) if isinstance(vertices, list) else 0
 
 
-class Drawing(_Strict):
+class Drawing(Strict):
     """Inclusions drawn on the page, how they are measured, and which networks look at them."""
 
     client: Name
-    phantom: Annotated[Phantom, PlainValidator(_phantom)] = Field(alias="shapes")
+    phantom: Annotated[Phantom, PlainValidator(lambda shapes: phantom_within(shapes, 1))] = Field(
+        alias="shapes"
+    )
     currents: Annotated[int, Field(ge=1, le=MOST_CURRENTS)]
     tau: Annotated[float, Field(ge=0, le=LARGEST_TAU)]
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)]
@@ -57,7 +59,7 @@ class Drawing(_Strict):
     quick: bool = False
 
 
-class Choice(_Strict):
+class Choice(Strict):
     """The client of an upload, and the networks that look at its measurement."""
 
     client: Name
@@ -69,7 +71,7 @@ def read_drawing(body: bytes) -> Drawing:
     try:
         return Drawing.model_validate_json(body)
     except ValidationError as error:
-        raise InputError(_reason(error)) from None
+        raise InputError(reason(error)) from None
 
 
 def read_choice(client: str, models: str) -> Choice:
@@ -77,10 +79,10 @@ def read_choice(client: str, models: str) -> Choice:
     try:
         return Choice(client=client, models=tuple(name for name in models.split(",") if name))
     except ValidationError as error:
-        raise InputError(_reason(error)) from None
+        raise InputError(reason(error)) from None
 
 
-def _reason(error: ValidationError) -> str:
+def reason(error: ValidationError) -> str:
     """The first few mistakes in one line. What was sent is not repeated: it may be long, or NaN."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [

@@ -57,7 +57,7 @@ def find(model: str | Path | None) -> Path:
     if name in shipped() or (name == TANK and (SHIPPED / TANK).exists()):
         return SHIPPED / name
     if not is_folder(name):
-        known = ", ".join(shipped()) or "none"
+        known = ", ".join([*shipped(), *([TANK] if (SHIPPED / TANK).exists() else [])]) or "none"
         raise InputError(
             f"no trained network {name!r}: the names installed are: {known}; and there is no such folder"
         )

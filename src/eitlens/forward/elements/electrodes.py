@@ -69,6 +69,8 @@ class ElementElectrodeSolver:
             raise InputError(
                 f"ElementElectrodeSolver: expected a body such as Disk(32), got {checks.shown(self.domain)}"
             )
+        for name in ("start", "end", "impedance"):
+            object.__setattr__(self, name, checks.physics(getattr(self, name), f"electrodes: {name}"))
         shapes = {tuple(x.shape) for x in (self.start, self.end, self.impedance)}
         if len(shapes) > 1 or len(self.start.shape) != 1 or len(self.start) < 2:
             raise InputError(

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import Any
+from warnings import warn
 
 import torch
 from jaxtyping import Float64
@@ -11,11 +12,13 @@ from torch import Tensor
 from eitlens import checks
 from eitlens.cancellation import check_wanted
 from eitlens.domain import Square
-from eitlens.errors import InputError
-from eitlens.forward.grid.cells import Cells, uniform_cells
-from eitlens.forward.grid.interfaces import Crossing, EdgeIndex, EdgeValue, Kinks, fit, no_kinks
+from eitlens.errors import InputError, InputWarning
+from eitlens.forward.grid.cells import Cell, Cells, uniform_cells
+from eitlens.forward.grid.interfaces import Crossing, EdgeIndex, EdgeValue, Kinks, Nodal, fit, no_kinks
 from eitlens.phantom import Phantom, PhantomBatch, Phantoms, as_batch, check_inside
-from eitlens.phantom import conductivity as nodal_conductivity
+from eitlens.phantom.batch import ShapeGroup
+from eitlens.phantom.raster import factor as nodal_factor
+from eitlens.phantom.raster import materials as nodal_materials
 
 _BISECTIONS = 44  # a crossing is then known to 3e-14 of an edge, which is rounding
 
@@ -54,7 +57,7 @@ class Field(GridConductivity):
         """Cells of one conductivity each, and no kinks."""
         sigma = self.values / torch.as_tensor(self.outside)[:, None, None]
         if sigma.shape[-1] == square.n + 1:
-            sigma = (sigma[:, :-1, :-1] + sigma[:, 1:, :-1] + sigma[:, :-1, 1:] + sigma[:, 1:, 1:]) / 4
+            sigma = corner_mean(sigma)
         return uniform_cells(sigma, everywhere=sigma.requires_grad), no_kinks(len(sigma), sigma.device)
 
 
@@ -95,9 +98,28 @@ class _PhantomConductivity(GridConductivity):
     outside: Float64[Tensor, "batch"]
 
     def elements(self, square: Square) -> tuple[Cells, Kinks]:
-        sigma = nodal_conductivity(square, self.batch)
+        sigma = nodal_materials(square, self.batch)
         relative = sigma / self.outside[:, None, None]
-        return fit(relative.detach(), relative, bisection(square, self.batch, sigma.flatten(1)))
+        crossing = bisection(square, self.batch, sigma.flatten(1))
+        medium = self.batch.medium
+        if medium is None or not bool(medium.textured.any()):
+            return fit(relative.detach(), relative, crossing)
+        factor = nodal_factor(square, medium)
+        cells, kinks = fit(relative.detach(), relative * factor, crossing)
+        return _varied(cells, relative, relative * factor), kinks
+
+
+def _varied(cells: Cells, label: Nodal, sigma: Nodal) -> Cells:
+    """Cells that no interface cuts with the mean conductivity of their corners: second order where σ is smooth."""
+    mean, first = corner_mean(sigma), label[:, :-1, :-1]
+    whole = (label[:, 1:, :-1] == first) & (label[:, :-1, 1:] == first) & (label[:, 1:, 1:] == first)
+    lower, upper, saddle = (torch.where(whole, mean - 1, part) for part in cells[:3])
+    return Cells(lower, upper, saddle, cells.active | (mean != 1))
+
+
+def corner_mean(values: Nodal) -> Cell:
+    """The mean of the four corners of each cell."""
+    return (values[:, :-1, :-1] + values[:, 1:, :-1] + values[:, :-1, 1:] + values[:, 1:, 1:]) / 4
 
 
 def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "batch nodes"]) -> Crossing:
@@ -111,7 +133,7 @@ def bisection(square: Square, phantoms: PhantomBatch, sigma: Float64[Tensor, "ba
         for k in range(1, _BISECTIONS + 1):
             check_wanted()
             trial = low + 0.5**k
-            same = phantoms.conductivity(start + trial[..., None] * edge) == here
+            same = phantoms.materials(start + trial[..., None] * edge) == here
             low = torch.where(same, trial, low)
         return low + 0.5 ** (_BISECTIONS + 1)
 
@@ -137,9 +159,24 @@ def as_grid_conductivity(
     for group in batch.groups:
         if bool((group.present & ((group.inside == 0) | torch.isinf(group.inside))).any()):
             raise InputError("GridSolver needs conductivities between 0 and ∞: use BoundaryIntegralSolver")
+        _warn_of_thin(square, group)
     return _PhantomConductivity(batch, batch.outside), () if isinstance(conductivity, Phantom) else (
         len(batch),
     )
+
+
+def _warn_of_thin(square: Square, group: ShapeGroup) -> None:
+    """Warn of shapes that lie between the nodes, or nearly: area over the longer side of the box is below a cell."""
+    rows = group.parameters.detach()
+    low, high = torch.split(group.kind.bounds(rows), 2, -1)
+    width = torch.where(group.present, group.kind.area(rows).abs() / (high - low).amax(-1), torch.inf)
+    if bool((width < square.h).any()):
+        warn(
+            f"GridSolver: {int((width < square.h).sum())} shapes are thinner than a cell, {float(width.min()):.2g} of "
+            f"{square.h:.2g}, and hardly seen or lost: use a finer Square or BoundaryIntegralSolver",
+            InputWarning,
+            stacklevel=2,
+        )
 
 
 def _grid_values(square: Square, given: Field | LevelSet) -> Float64[Tensor, "*batch nx ny"]:

@@ -1,6 +1,7 @@
 """HDF5, and MATLAB's .mat of version 7.3, which is HDF5 with its axes reversed: the names as data sets at the top."""
 
 import io
+import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def read(content: bytes, limit: int) -> dict[str, Any]:
         # Asking `name in file` would follow a link to another file.
         names = own(file.keys()) or [name for name in file if _is_plain(h5py, file, name)]
         found = {name: _data_set(h5py, file, name) for name in names}
-        if sum(8 * data.size for data in found.values()) > limit:
+        if sum(_memory(data) for data in found.values()) > limit:
             raise InputError(f"more than {limit >> 20} MiB of arrays")
         words = {name: _text(found.pop(name)[()]) for name in TEXTS if name in found}
         arrays = {name: _numbers(data[()]) for name, data in found.items()}
@@ -72,6 +73,12 @@ def _data_set(h5py: Any, file: Any, name: str) -> Any:
     if not _is_number(data.dtype) and name not in TEXTS:
         raise InputError(f"{name}: expected numbers, got {data.dtype}")
     return data
+
+
+def _memory(data: Any) -> int:
+    """Bytes to read it with: of its numbers, or letters, and of the piece that is unpacked at once."""
+    letters = max(8, data.dtype.itemsize)
+    return int(letters * (data.size + math.prod(data.chunks or (0,))))
 
 
 def _numbers(values: Any) -> np.ndarray:

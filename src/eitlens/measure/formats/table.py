@@ -82,13 +82,13 @@ def _arrays(columns: dict[str, np.ndarray]) -> dict[str, Any]:
         if match:
             numbered.setdefault(_PLURAL[match[1]], {})[int(match[2])] = values
         elif name == "mask":
-            arrays["mask"] = values != 0
+            arrays["mask"] = values
         elif name not in ("x", "y"):
             raise InputError(
                 f"unknown column {name!r}: expected x, y, current_1, voltage_1, reference_1, mask"
             )
     rows = {name: _rows(name, found) for name, found in numbered.items()}
-    return arrays | rows | ({"mask": rows["mask"] != 0} if "mask" in rows else {})
+    return arrays | rows
 
 
 def _rows(name: str, found: dict[int, np.ndarray]) -> np.ndarray:

@@ -27,3 +27,12 @@ FIGURES: dict[str, Draw] = {
     "noise-robustness": robustness.draw,
     "sweeps": scores.sweeps,
 }
+OF_TABLE1 = {
+    "fig4-convergence",
+    "fig6-reconstructions",
+    "fig9-latents-unet",
+    "fig10-latents-uit",
+    "table1",
+    "noise-robustness",
+}
+"""Those that show trainings whose results are in the repository alone."""

@@ -296,8 +296,9 @@ def save(guide: Guide, folder: Path) -> None:
     # The faint components would drown in the rounding of the strong ones: these stay in 32 bits.
     fixed = {name: b.cpu().contiguous() for name, b in guide.state_dict().items() if name not in learned}
     first = {_FIRST: learned.pop(_FIRST).half()}
-    shards.write(shards.compacted(learned) | first | fixed, folder / "guide.safetensors", shards.LIMIT)
-    (folder / "guide.json").write_text(json.dumps(asdict(guide.config), indent=2) + "\n", encoding="utf-8")
+    described = {folder / "guide.json": (json.dumps(asdict(guide.config), indent=2) + "\n").encode()}
+    tensors = shards.compacted(learned) | first | fixed
+    shards.write(tensors, folder / "guide.safetensors", shards.LIMIT, described)
 
 
 def load(folder: Path, device: str | torch.device = "cpu") -> Guide:

@@ -43,6 +43,6 @@ class Settings:
 
 
 # A guide begins where the data already say something, not at the prior: fewer levels, and sooner settled. On a GPU
-# more chains cost little (docs/posterior.md).
+# more chains cost little (docs/posterior_notebook.md).
 GUIDED = Settings(levels=12, warmup=40, manifold_steps=4, tries=2)
 GUIDED_ON_A_GPU = replace(GUIDED, tries=4, ladders=32, least=40)

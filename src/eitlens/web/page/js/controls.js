@@ -1,6 +1,7 @@
 // The controls around the board: they show what the page knows, and change it.
 
 import { all, byId, html, short } from "./dom.js";
+import { fitted } from "./draw/bodies.js";
 import { randomShapes } from "./draw/shapes.js";
 import { HINTS } from "./draw/tools.js";
 
@@ -12,17 +13,26 @@ export const actionsOn = (store) => ({
   redo: () => store.redo(),
   delete: () => store.selected && store.remove(store.state.selected),
   clear: () => store.draw([], null),
-  random: () => store.draw(randomShapes(store.state.conductivity), null),
+  random: () => store.draw(randomShapes(kinds(store.state), (shape) => fitted(shape, store.outline)), null),
   again: () => store.set({ seed: 1 + Math.floor(1e9 * Math.random()) }),
   back: () => store.set({ file: null }),
-  open: () => byId("file").click(),
+  open: () => store.state.mode === "tank" ? openTank() : byId("file").click(),
   help: () => byId("help-dialog").showModal(),
 });
+
+function openTank() {
+  byId("open-reason").hidden = true;
+  byId("open-dialog").showModal();
+}
+
+/** Conductivities of random shapes: in a tank some conduct better and some worse. */
+const kinds = ({ mode, conductivity }) => (mode === "tank" ? [conductivity, 1 / conductivity] : [conductivity]);
 
 export function setUpControls(store, { tool, currents, ...buttons }) {
   for (const [id, action] of Object.entries(buttons)) byId(id).addEventListener("click", () => action());
   for (const button of all("[data-tool]")) button.addEventListener("click", () => tool(button.dataset.tool));
   for (const radio of all('[name="currents"]')) radio.addEventListener("change", () => currents(Number(radio.value)));
+  byId("again-tank").addEventListener("click", () => buttons.again());
   slide("tau", (percent, moving) => {
     // Squared: fine steps where there is little noise. The last step is asked for again, in full.
     store.set({ tau: Number(((percent / 100) ** 2).toPrecision(2)) }, { live: moving, ended: !moving });
@@ -85,6 +95,8 @@ export function showControls({ canUndo, canRedo, state }) {
   byId("redo").disabled = !canRedo;
   byId("delete").disabled = !state.selected;
   byId("back").hidden = !state.file;
+  document.body.dataset.mode = state.mode;
+  all(`[name="mode"][value="${state.mode}"]`)[0].checked = true;
   byId("board").classList.toggle("aside", Boolean(state.file));
   const percent = short(100 * state.tau), conductivity = short(state.conductivity);
   showSlider("sigma", Math.log10(state.conductivity), conductivity, conductivity);

@@ -12,14 +12,20 @@ export function saveMeasurement({ answer }) {
 
 export function savePicture({ asked }, version) {
   const noise = short(100 * (asked.tau ?? 0));
-  const caption = asked.file?.name ?? `${asked.currents} currents, noise ${noise} %, eitlens ${version}`;
+  const tank = asked.drawing?.tank;
+  const caption = asked.file?.name ??
+    (tank ? inTank(asked.drawing, version) : `${asked.currents} currents, noise ${noise} %, eitlens ${version}`);
   picture(shownCards(), caption).toBlob((blob) => download("eitlens.png", blob), "image/png");
 }
 
-function download(name, blob) {
+export function download(name, blob) {
   const link = html("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function inTank({ tank: { body, electrodes, pattern }, snr }, version) {
+  return `${body}, ${electrodes} electrodes, ${pattern}, noise ${short(100 * 10 ** (-snr / 20))} %, eitlens ${version}`;
 }
 
 /** All results side by side with their scores. */

@@ -4,6 +4,7 @@ export class Store {
   #listeners = new Set();
   #past = [];
   #future = [];
+  #aside = {}; // by mode: what it shows while the page is in another one
 
   /** @param {any} state */
   constructor(state) {
@@ -43,6 +44,24 @@ export class Store {
     if (!this.canRedo) return;
     this.#past.push(this.state.shapes);
     this.set({ shapes: this.#future.pop(), selected: null, file: null });
+  }
+
+  /** Go over to another mode of the page, which has its own drawing; a mode that is new begins with `first`. */
+  enter(mode, first) {
+    const { shapes, selected, file, latest } = this.state;
+    this.#aside[this.state.mode] = {
+      past: this.#past,
+      future: this.#future,
+      state: { shapes, selected, file, latest },
+    };
+    const { past, future, state } = this.#aside[mode] ?? { past: [], future: [], state: first };
+    [this.#past, this.#future] = [past, future];
+    this.set({ ...state, mode });
+  }
+
+  /** Points around the body that is drawn in; null for the square. */
+  get outline() {
+    return this.state.mode === "tank" ? this.state.bodies[this.state.tank.body] : null;
   }
 
   get canUndo() {

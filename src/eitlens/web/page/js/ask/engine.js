@@ -16,7 +16,7 @@ export async function start() {
   return { settings, ask: await create(settings) };
 }
 
-/** What is asked of it: to image a file, or the drawing as it would be measured. `quick`: more is on its way. */
+/** What is asked of it about the square: to image a file, or the drawing as it would be measured. `quick`: more is on its way. */
 export function question({ file, shapes, currents, tau, seed, models }, quick = false) {
   return file ? { file, models } : { shapes: shapes.map(withoutId), currents, tau, seed, models, quick };
 }

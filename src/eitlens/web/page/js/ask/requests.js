@@ -6,7 +6,7 @@ export class Requests {
   #next = null;
   #timer = 0;
 
-  /** `ask(question, signal)` promises an answer; `show(error, answer, question)` is told of it. */
+  /** `ask(question, signal, partly)` promises an answer, and tells `partly` of parts; `show(error, answer, question)` is told of all. */
   constructor(ask, show) {
     this.ask = ask;
     this.show = show;
@@ -32,7 +32,8 @@ export class Requests {
     this.#running?.abort();
     const mine = (this.#running = new AbortController());
     try {
-      const answer = await this.ask(question, mine.signal);
+      const partly = (part) => this.#running === mine && this.show(null, part, question);
+      const answer = await this.ask(question, mine.signal, partly);
       if (this.#running === mine) this.show(null, answer, question);
     } catch (error) {
       if (this.#running !== mine || error.name === "AbortError") return;

@@ -1,6 +1,8 @@
 // Everything without a pointer.
 
-import { fitted, moved, rotated, scaled } from "./shapes.js";
+import { byId } from "../dom.js";
+import { fitted } from "./bodies.js";
+import { describe, moved, rotated, scaled } from "./shapes.js";
 
 const STEP = 0.04, TURN = Math.PI / 24, GROW = 1.08;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -22,7 +24,7 @@ export function listen(store, tools, actions) {
     if (shape && shape.id !== store.state.selected) store.set({ selected: shape.id, conductivity: shape.conductivity });
   });
   document.addEventListener("keydown", (event) => {
-    const typing = /** @type {Element} */ (event.target).matches("input, textarea, select, dialog *");
+    const typing = /** @type {Element} */ (event.target).matches("input, textarea, select, dialog, dialog *");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") {
       event.preventDefault();
       return event.shiftKey ? store.redo() : store.undo();
@@ -45,8 +47,11 @@ function onBoard(event, store, tools) {
     return true;
   }
   const changed = change(shape, event);
-  if (changed) store.replace(fitted(changed));
-  return Boolean(changed);
+  if (!changed) return false;
+  const shown = fitted(changed, store.outline);
+  store.replace(shown);
+  byId("said").textContent = describe(shown); // what has focus has a new name, which nobody would hear
+  return true;
 }
 
 function anywhere(event, actions) {

@@ -62,28 +62,28 @@ export function scaled(shape, fx, fy = fx) {
   return { ...shape, vertices: shape.vertices.map(([x, y]) => [c[0] + (x - c[0]) * sx, c[1] + (y - c[1]) * sy]) };
 }
 
-/** The shape made to fit the body: shrunk if it is too large, then moved inside. */
-export function fitted(shape) {
-  const [x0, y0, x1, y1] = bounds(outline(shape));
-  const size = Math.max(x1 - x0, y1 - y0) / (2 * EDGE);
-  if (size > 1) return fitted(scaled(shape, 0.999 / size));
-  const push = (low, high) => Math.max(0, -EDGE - low) - Math.max(0, high - EDGE);
-  const step = [push(x0, x1), push(y0, y1)];
-  return step[0] || step[1] ? moved(shape, step) : shape;
-}
-
 /** What a screen reader says of a shape. */
 export function describe(shape) {
-  const [x, y] = centre(shape).map((v) => (Math.round(100 * v) / 100 + 0).toFixed(2));
+  const two = (v) => (Math.round(100 * v) / 100 + 0).toFixed(2);
+  const [x, y] = centre(shape).map(two), [width, height] = extent(shape).map(two);
+  const turn = Math.round(((((shape.angle ?? 0) * 180) / Math.PI) % 180 + 180) % 180);
   const kind = shape.kind === "ellipse" ? "Ellipse" : `Polygon with ${shape.vertices.length} corners`;
-  return `${kind} at ${x}, ${y}, conductivity ${short(shape.conductivity)}`;
+  const size = `${width} by ${height}${turn ? `, turned ${turn}°` : ""}`;
+  return `${kind} at ${x}, ${y}, ${size}, conductivity ${short(shape.conductivity)}`;
 }
 
-/** A few random ellipses that do not touch. */
-export function randomShapes(conductivity) {
+/** Its two lengths: along its own axes for an ellipse, along x and y for a polygon. */
+function extent(shape) {
+  if (shape.kind === "ellipse") return shape.semi_axes.map((r) => 2 * r);
+  const [x0, y0, x1, y1] = bounds(shape.vertices);
+  return [x1 - x0, y1 - y0];
+}
+
+/** A few random ellipses that do not touch, each put into the body by `fit`. */
+export function randomShapes(conductivities, fit) {
   const shapes = [], count = between(2, 5);
   for (let tries = 0; tries < 200 && shapes.length < Math.floor(count); tries++) {
-    const shape = randomEllipse(conductivity);
+    const shape = fit(randomEllipse(conductivities[shapes.length % conductivities.length]));
     if (shapes.every((other) => separate(shape, other))) shapes.push(shape);
   }
   return shapes;
@@ -93,7 +93,7 @@ const between = (low, high) => low + (high - low) * Math.random();
 
 function randomEllipse(conductivity) {
   const center = [between(-0.7, 0.7), between(-0.7, 0.7)], semi_axes = [between(0.12, 0.34), between(0.1, 0.24)];
-  return fitted(withId({ kind: "ellipse", center, semi_axes, angle: between(0, Math.PI), conductivity }));
+  return withId({ kind: "ellipse", center, semi_axes, angle: between(0, Math.PI), conductivity });
 }
 
 const separate = (one, other) =>

@@ -1,7 +1,8 @@
 // What a pointer does on the board, tool by tool.
 
+import { fitted } from "./bodies.js";
 import { area, fromStroke, regular, untangled } from "./polygons.js";
-import { apart, centre, fitted, moved, outline, rotated, scaled, SMALLEST, withId } from "./shapes.js";
+import { apart, centre, moved, outline, rotated, scaled, SMALLEST, withId } from "./shapes.js";
 
 export const HINTS = {
   select: "Drag a shape to move it; the squares scale it, the dot turns it.",
@@ -30,7 +31,7 @@ export class Tools {
   add(shape) {
     const { shapes, conductivity } = this.store.state;
     if (shapes.length >= MOST_SHAPES) return this.complain(`At most ${MOST_SHAPES} shapes: delete one first.`);
-    const made = fitted(withId({ conductivity, ...shape }));
+    const made = fitted(withId({ conductivity, ...shape }), this.store.outline);
     this.store.draw([...shapes, made], made.id);
     return made;
   }
@@ -90,7 +91,7 @@ export class Tools {
     const apply = (at, live) => {
       if (!begun) this.store.remember();
       begun = true;
-      this.store.replace(fitted(change(start, at)), { live, remembered: true });
+      this.store.replace(fitted(change(start, at), this.store.outline), { live, remembered: true });
     };
     return { move: (at) => apply(at, true), end: (at) => begun && apply(at, false) };
   }

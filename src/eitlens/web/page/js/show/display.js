@@ -17,7 +17,7 @@ export const markBusy = (busy) => all(".result").forEach((card) => card.classLis
 /** All of an answer. */
 export function showAnswer({ latest, phi }, board, choosePhi) {
   const { answer, asked, shapes } = latest;
-  showCards(byId("results"), answer, shapes);
+  showCards(byId("results"), [...answer.images, answer.classical], shapes);
   showCurves(answer);
   byId("solver").textContent = answer.solver
     ? `${answer.solver} solver, ${(1000 * answer.seconds.forward).toFixed(0)} ms`
@@ -61,5 +61,5 @@ export function showNothing(board) {
   byId("status").textContent = "The body is empty: draw something in it.";
   board.ribbon(null);
   ["phi", "uncertainty"].forEach((id) => clear(byId(id)));
-  ["results", "curves", "curve-note", "phi-tabs", "solver"].forEach((id) => byId(id).replaceChildren());
+  ["results", "peek", "curves", "curve-note", "phi-tabs", "solver"].forEach((id) => byId(id).replaceChildren());
 }

@@ -20,26 +20,53 @@ function table(colours) {
 export const sequential = table(SEQUENTIAL);
 export const diverging = table(DIVERGING);
 
-export function paint(canvas, field, colours, shapes = []) {
+/**
+ * @param canvas where it goes
+ * @param field what is shown
+ * @param colours of 256 levels
+ * @param shapes the truth, drawn on top
+ * @param body the outline of the body, outside which nothing is shown; null for the square
+ * @param {number} most the end of the scale of colours, where several fields share one
+ */
+export function paint(canvas, field, colours, shapes = [], body = null, most = field.high) {
   const dots = devicePixelRatio || 1, size = Math.max(LEAST, Math.round(canvas.clientWidth * dots));
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d");
   context.imageSmoothingQuality = "high";
-  context.drawImage(bitmap(field, colours), 0, 0, size, size);
+  context.save();
+  if (body) context.clip(traced(body, size));
+  context.drawImage(bitmap(field, colours, field.high / (most || 1)), 0, 0, size, size);
+  context.restore();
+  if (body) edge(context, traced(body, size), dots);
   trace(context, shapes, size, dots);
+}
+
+function traced(points, size) {
+  const path = new Path2D();
+  for (const [x, y] of points) path.lineTo(((x + 1) / 2) * size, ((1 - y) / 2) * size);
+  path.closePath();
+  return path;
+}
+
+function edge(context, path, dots) {
+  context.lineWidth = 2 * dots;
+  context.strokeStyle = "rgb(128 134 148 / 80%)";
+  context.stroke(path);
 }
 
 export function clear(canvas) {
   canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
 }
 
-function bitmap({ nodes, levels }, colours) {
+function bitmap({ nodes, levels, low }, colours, part) {
+  const zero = low < 0 ? 127.5 : 0; // the level that stays where it is when the scale is longer than the field
+  const looked = colours.map((_, level) => colours[Math.round(zero + (level - zero) * Math.min(1, part))]);
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = nodes;
   const context = canvas.getContext("2d"), image = context.createImageData(nodes, nodes);
   for (let i = 0; i < nodes; i++) {
     for (let j = 0; j < nodes; j++) {
-      const at = 4 * ((nodes - 1 - j) * nodes + i), [r, g, b] = colours[levels[i * nodes + j]];
+      const at = 4 * ((nodes - 1 - j) * nodes + i), [r, g, b] = looked[levels[i * nodes + j]];
       image.data[at] = r;
       image.data[at + 1] = g;
       image.data[at + 2] = b;
@@ -55,12 +82,7 @@ function trace(context, shapes, size, dots) {
   for (const { width, colour } of [{ width: 3.4, colour: "rgb(0 0 0 / 50%)" }, { width: 1.5, colour: "#fff" }]) {
     context.lineWidth = width * dots;
     context.strokeStyle = colour;
-    for (const shape of shapes) {
-      context.beginPath();
-      for (const [x, y] of outline(shape)) context.lineTo(((x + 1) / 2) * size, ((1 - y) / 2) * size);
-      context.closePath();
-      context.stroke();
-    }
+    for (const shape of shapes) context.stroke(traced(outline(shape), size));
   }
 }
 
