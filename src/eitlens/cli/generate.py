@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 def generate(
     out: Annotated[Path, typer.Option(help="Folder of the data set; created if it does not exist.")],
     preset: Annotated[
-        str, typer.Option(help="Name of the data set: paper, paper-disjoint, paper-both, worlds or smoke.")
+        str,
+        typer.Option(
+            help="Name of the data set: paper, paper-disjoint, paper-both, worlds, worlds-smoke or smoke."
+        ),
     ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
     shard: Annotated[

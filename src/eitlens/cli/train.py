@@ -20,7 +20,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="Name of the recipe: paper, flagship, flagship-both, worlds, uit-endless, uit-small or smoke."
+            help="Name of the recipe: paper, flagship, flagship-both, uit-small, uit-endless, worlds, "
+            "worlds-smoke or smoke."
         ),
     ] = "paper",
     config: Annotated[Path | None, typer.Option(help="A JSON file, instead of a preset.")] = None,
