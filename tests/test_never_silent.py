@@ -161,7 +161,6 @@ MISTAKES: list[Callable[[], Any]] = [
     lambda: eit.bodies.ellipse(0.2, 0.1).at(10**9),
     lambda: eit.EllipseSampler(seed=0, count=10**9).phantom(0),
     lambda: eit.EllipseSampler(seed=0).batch(0, 10**12),
-    lambda: eit.EllipseSampler(seed=0).batch(3, 3),
     lambda: eit.reconstruct(DATA, n=10**9),
 ]
 

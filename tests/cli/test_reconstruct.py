@@ -105,7 +105,7 @@ def test_through_a_pipe(phantom):
         (("reconstruct", "-", "--method", "dsm"), "error: standard input: empty"),
         (
             ("sweep", "nowhere"),
-            "no trained network 'nowhere': the names installed are: flagship, uit-small; and there is no such folder",
+            "no trained network 'nowhere': the names installed are: flagship, uit-small, tank",
         ),
         (("demo", "--n", "32", "--out", "demo.foo"), "demo.foo: pictures are written as .png, .pdf, .svg"),
         (("demo", "--n", "32", "--out", "/dev/null/demo.png"), "/dev/null: File exists: check the path"),

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from eitlens.cli.show import say
 from eitlens.errors import InputError
-from eitlens.files import check_writable
 
 _SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -28,8 +27,7 @@ def demo(
     from eitlens.figures.demo import demo_figure
 
     if out.suffix.lower() not in _SUFFIXES:
-        raise InputError(f"{out}: give the picture a name that ends in {', '.join(_SUFFIXES)}")
-    check_writable(out)
+        raise InputError(f"{out}: pictures are written as {', '.join(_SUFFIXES)}, by the suffix")
     console = Console()
     with console.status("simulating the bodies, making the images …"):
         summary = demo_figure(out, seed=seed, n=n, model=model)

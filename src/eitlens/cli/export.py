@@ -51,13 +51,13 @@ def _network(network: str, out: Path) -> None:
     from eitlens import weights
     from eitlens.web.export import export_network
 
+    check_writable(out)
     if out.suffix != ".onnx":
         raise InputError(f"{out}: the file's name must end in .onnx")
     if (weights.find(network) / weights.MAPS).exists():
         raise InputError(
             f"{network}: it reads a code of the tank, not boundary data: no ONNX file holds that"
         )
-    check_writable(out)
     console = Console()
     with console.status("exporting and comparing with PyTorch …"):
         graph = export_network(network, out)

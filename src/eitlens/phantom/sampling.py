@@ -62,8 +62,8 @@ class Sampler(ABC):
 
     def batch(self, start: int, stop: int, device: torch.device = CPU) -> PhantomBatch:
         """The phantoms start … stop - 1."""
-        if not 0 <= checks.whole(start, "start") < checks.whole(stop, "stop") <= start + _MOST:
-            raise InputError(f"expected 0 <= start < stop, at most {_MOST} phantoms, got {start} and {stop}")
+        if not 0 <= checks.whole(start, "start") <= checks.whole(stop, "stop") <= start + _MOST:
+            raise InputError(f"expected 0 <= start <= stop, at most {_MOST} phantoms, got {start} and {stop}")
         return self.sample(torch.arange(start, stop, device=device))
 
     def phantom(self, k: int) -> Phantom:
