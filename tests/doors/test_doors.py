@@ -158,7 +158,7 @@ def test_a_method_and_a_format(tmp_path):
 def test_a_pattern(tmp_path):
     phantom, file = tmp_path / "phantom.json", tmp_path / "tank.json"
     phantom.write_text(json.dumps(CIRCLE))
-    words = ("--electrodes", 16, "--pattern", "every-third", "--n", 32)
+    words = ("--electrodes", 16, "--pattern", "every-third")
     eitlens("simulate", phantom, "-o", file, *words, plugin="own")
     told = eitlens("reconstruct", file, "--method", "own-method", "--json", plugin="own")
     assert json.loads(told)["method"] == "own-method"

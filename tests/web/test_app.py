@@ -175,7 +175,7 @@ def test_names_that_were_given(gallery):
 def test_as_many_workers_as_cores_may_be_used(gallery, monkeypatch):
     monkeypatch.setattr("eitlens.device.os.sched_getaffinity", lambda _: {5}, raising=False)
     made = []
-    monkeypatch.setattr("eitlens.web.app.Jobs", lambda workers: made.append(workers))
+    monkeypatch.setattr("eitlens.web.app.Jobs", lambda workers: made.append(workers) or Jobs(workers))
     create(gallery)
     assert made == [1]
 

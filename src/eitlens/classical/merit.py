@@ -10,13 +10,13 @@ Reference: A. Adler et al., Physiological Measurement 30 (2009), section 3.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from eitlens.domain import Domain
 from eitlens.errors import InputError
 
-Image = Float64[Tensor, "nx ny"]
+Image = Float[Tensor, "nx ny"]
 
 _PART = 0.25  # of the largest value: a node with so much belongs to the target's image
 

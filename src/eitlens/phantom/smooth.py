@@ -158,8 +158,18 @@ class Star(SmoothShape):
         points: Float64[Tensor, "*#batch points 2"],
         gap: float,
     ) -> Bool[Tensor, "*#batch points"]:
-        """Whether a point is inside or about `gap` away: by the level set, which is no exact distance farther off."""
-        return cls.level_set(parameters, points) <= gap
+        """Whether a point is inside or at most `gap` away: by the polygon, as the level set is no distance far out."""
+        return super().within(parameters, points, gap) | (cls.level_set(parameters, points) <= 0)
+
+    @classmethod
+    def bounds(cls, parameters: Float64[Tensor, "*batch parameters"]) -> Float64[Tensor, "*batch 4"]:
+        """The bounding box: of a parabola through the outermost of many points, to six digits."""
+        curve = cls.curve(parameters, _VERTICES)
+        bend = torch.where(curve.second.abs() > 0, curve.second, 1.0)
+        step = (-curve.first / bend).clamp(-math.pi / _VERTICES, math.pi / _VERTICES)
+        near = curve.point + step * (curve.first + 0.5 * step * curve.second)
+        both = torch.stack([curve.point, near])
+        return torch.cat([both.amin((0, -2)), both.amax((0, -2))], -1)
 
     @classmethod
     def outlined(
