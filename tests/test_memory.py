@@ -12,7 +12,7 @@ def test_a_chunk_is_never_empty_and_fits_the_budget_of_a_cpu():
     cpu = torch.device("cpu")
     assert chunk_size(100 * GIB, cpu) == 1
     assert chunk_size(0, cpu) > 0
-    assert chunk_size(2**20, cpu) == 2048
+    assert chunk_size(2**20, cpu) == 256
 
 
 @pytest.mark.parametrize(("free", "reserved", "expected"), [(100, 0, 8), (4, 0, 2), (1, 5, 2)])

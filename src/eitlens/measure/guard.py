@@ -12,7 +12,7 @@ LIMIT = 64 << 20  # bytes of a file: 64 currents at 800 points take 4 MB as text
 TEXT_PART = 2
 """Text may be this much smaller than other files: in memory a letter takes a multiple of its byte."""
 _LONGEST_LINE = 4 << 20  # letters: the readings of the largest devices
-_MOST_LINES = 1_000_000  # hours of a fast device
+_MOST_LINES = 400_000  # an hour of a device of 100 frames a second
 _LONGEST = 200  # letters of a library's own words in an error
 
 

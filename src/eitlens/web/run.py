@@ -1,5 +1,6 @@
 """Starting the server."""
 
+import ctypes
 import ipaddress
 import socket
 import sys
@@ -9,6 +10,7 @@ from rich.console import Console
 
 from eitlens.errors import InputError
 
+_ARENA_MAX = -8  # of mallopt, as malloc.h has it
 _GRACE = 4
 """Seconds to stop in at the most; connections are closed before (`web/connections.py`)."""
 
@@ -24,6 +26,7 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
         raise InputError(f"the page needs the package {error.name}: pip install 'eitlens[web]'") from None
     from eitlens.web.gallery import Gallery
 
+    _share_one_heap()
     listener = _listener(host, port)
     console = Console(stderr=True)
     with console.status("loading the networks …"):
@@ -46,6 +49,12 @@ def serve(models: tuple[str, ...], host: str, port: int, device: str, names: tup
     )
     with suppress(KeyboardInterrupt):  # the way to end it
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _share_one_heap() -> None:
+    """Let all threads use one heap: glibc gives each its own, which keeps what the thread has freed."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def _listener(host: str, port: int) -> socket.socket:
