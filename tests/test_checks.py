@@ -29,7 +29,7 @@ def test_positive_means_positive_and_finite(bad: float) -> None:
 
 def test_a_chunk_fills_the_budget_and_is_never_empty() -> None:
     cpu = torch.device("cpu")
-    assert chunk_size(2**20, cpu) == 2048
+    assert chunk_size(2**20, cpu) == 256
     assert chunk_size(2**40, cpu) == 1
     assert chunk_size(0, cpu) > 0
 
