@@ -34,6 +34,7 @@ from eitlens.files import write_json
 from eitlens.forward import currents
 from eitlens.measure import Measurement, Setup
 from eitlens.measure.formats import frames_table, hdf5, matlab, npz, table, text
+from eitlens.measure.guard import MOST_LINES
 from eitlens.measure.isolation import SafeParser
 from eitlens.measure.simulation import simulated
 from eitlens.phantom import Phantom
@@ -184,9 +185,9 @@ def crafted(decoy: Path) -> dict[str, bytes]:
         "empty lists.json": b'{"points": [' + b"[]," * 10_000_000 + b"[]]}",
         "short numbers.json": b'{"points": [' + b"1.5," * 8_000_000 + b"1]}",
         "short numbers.txt": b"1 " * 16_000_000,
-        "short lines.txt": b"1\n" * 900_000,
+        "short lines.txt": b"1\n" * (MOST_LINES - 1),
         "columns.csv": b"a," * 16_000_000,
-        "cells.csv": b"x,y\n" + b"12,34\n" * 900_000,
+        "cells.csv": b"x,y\n" + b"12,34\n" * (MOST_LINES - 2),
         "channels.eit": b"9\nsetup\n0\n1\n1\n0\n999999999\n1\n1\n1 2\n1 2\n",
         "header.eit": struct.pack("<3i", 51, 2**31 - 1, 0) + b"---Draeger EIT-Software" + bytes(10_000),
         "frames.get": np.ones(256 * 40_000, "<f4").tobytes(),

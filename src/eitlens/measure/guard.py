@@ -12,7 +12,7 @@ LIMIT = 64 << 20  # bytes of a file: 64 currents at 800 points take 4 MB as text
 TEXT_PART = 2
 """Text may be this much smaller than other files: in memory a letter takes a multiple of its byte."""
 _LONGEST_LINE = 4 << 20  # letters: the readings of the largest devices
-_MOST_LINES = 400_000  # an hour of a device of 100 frames a second
+MOST_LINES = 400_000  # an hour of a device of 100 frames a second
 _LONGEST = 200  # letters of a library's own words in an error
 
 
@@ -32,8 +32,8 @@ def lines_of(content: bytes, limit: int) -> list[str]:
     """The lines that are not blank; text is UTF-8, with or without a mark at its beginning."""
     if len(content) > limit // TEXT_PART:
         raise InputError(f"more than {(limit // TEXT_PART) >> 20} MiB of text: save it as .npz")
-    if content.count(b"\n") > _MOST_LINES:
-        raise InputError(f"more than {_MOST_LINES} lines")
+    if content.count(b"\n") > MOST_LINES:
+        raise InputError(f"more than {MOST_LINES} lines")
     lines = [line for line in content.decode("utf-8-sig").splitlines() if line.strip(" \t,;")]
     if max(map(len, lines), default=0) > _LONGEST_LINE:
         raise InputError(f"a line of more than {_LONGEST_LINE >> 20} million letters")
